@@ -1,0 +1,1 @@
+"""slateproof: a governed selection layer for recommenders."""

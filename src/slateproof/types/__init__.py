@@ -1,1 +1,32 @@
-"""Room `types`."""
+"""The words of slateproof as frozen, validated values: what goes into a selection and what comes out.
+
+Imports nothing of ours but the errors. A value that exists is valid; nothing here decides anything.
+"""
+
+from slateproof.types.catalog import Catalog
+from slateproof.types.explain import Explanation
+from slateproof.types.levers import LeverBounds, Levers
+from slateproof.types.pool import Pool
+from slateproof.types.rule import Rule
+from slateproof.types.similarity import Similarity, unit
+from slateproof.types.slate import Slate
+from slateproof.types.state import Round, State
+from slateproof.types.steps import SetChoice, Steps
+from slateproof.types.trace import Trace
+
+__all__ = [
+    "Catalog",
+    "Explanation",
+    "LeverBounds",
+    "Levers",
+    "Pool",
+    "Round",
+    "Rule",
+    "SetChoice",
+    "Similarity",
+    "Slate",
+    "State",
+    "Steps",
+    "Trace",
+    "unit",
+]

@@ -1,0 +1,170 @@
+"""A candidate pool: what the learner hands to the selector for one round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from slateproof.errors import InvalidInput
+from slateproof.types.columns import Floats, Ints, as_floats, check_range, frozen
+from slateproof.types.ids import ItemId, as_ids, rank_ids
+from slateproof.types.similarity import NONE, Similarity
+
+if TYPE_CHECKING:
+    from slateproof.types.catalog import Catalog
+
+__all__ = ["Pool"]
+
+
+class Pool:
+    """Candidate pool C_t: ids with ``scores`` (mu), ``targets`` (d in [0, 1]), ``widths`` (sigma >= 0) and a similarity source.
+
+    At most one of ``vectors`` (n, d; unit rows), ``similarity`` (n, n; symmetric) and ``tags`` (one integer set per id) is given.
+    Without ``widths`` the exploration bonus is 0 for every candidate; without a similarity source every similarity is 0; without
+    ``targets`` a selector that shapes towards a target refuses the pool. All columns stand in the order of ``ids``; that order
+    never influences a slate. Refused: an empty pool, duplicate ids, other lengths, NaN and infinities, negative widths, targets
+    outside [0, 1], vectors that are not unit rows, an asymmetric matrix.
+
+    Immutable: columns are private read-only copies.
+
+    Scope: none; an input carries no claim.
+    """
+
+    __slots__ = ("_order", "_positions", "catalog", "ids", "rank", "rows", "scores", "similarity", "targets", "widths")
+
+    ids: tuple[ItemId, ...]
+    scores: Floats
+    targets: Floats | None
+    widths: Floats | None
+    similarity: Similarity
+    rows: Ints
+    rank: Ints
+    catalog: Catalog | None
+    _order: Ints | None
+    _positions: dict[ItemId, int] | None
+
+    def __init__(
+        self,
+        ids: Any,
+        scores: Any,
+        targets: Any = None,
+        widths: Any = None,
+        vectors: Any = None,
+        similarity: Any = None,
+        tags: Any = None,
+    ) -> None:
+        names = as_ids(ids)
+        size = len(names)
+        if size == 0:
+            raise InvalidInput("ids", "a pool needs at least one candidate")
+        rank = rank_ids(names)
+        columns: dict[str, Floats | None] = {"targets": None, "widths": None}
+        columns["scores"] = as_floats(scores, "scores", size, names)
+        if targets is not None:
+            columns["targets"] = as_floats(targets, "targets", size, names)
+            check_range(columns["targets"], "targets", 0.0, 1.0, names)  # type: ignore[arg-type]
+        if widths is not None:
+            columns["widths"] = as_floats(widths, "widths", size, names)
+            check_range(columns["widths"], "widths", 0.0, np.inf, names)  # type: ignore[arg-type]
+        source = _source(names, vectors, similarity, tags)
+        _fill(self, ids=names, similarity=source, rows=frozen(np.arange(size)), rank=frozen(rank), catalog=None, **columns)
+
+    @classmethod
+    def _trusted(cls, **fields: Any) -> Pool:
+        """A pool of parts that were validated elsewhere (catalogue, batch)."""
+        pool = object.__new__(cls)
+        _fill(pool, **fields)
+        return pool
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a pool is immutable: cannot set {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a pool is immutable: cannot delete {name!r}")
+
+    @property
+    def size(self) -> int:
+        """Number of candidates."""
+        return len(self.ids)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def order(self) -> Ints:
+        """Positions in id order: ``ids[order[0]]`` is the smallest id."""
+        if self._order is None:
+            order: Ints = frozen(np.argsort(self.rank, kind="stable"))
+            object.__setattr__(self, "_order", order)
+            return order
+        return self._order
+
+    def position(self, item: ItemId) -> int:
+        """Where ``item`` stands in this pool; refuses an id that is not a candidate."""
+        place = self._places.get(item)
+        if place is None:
+            raise InvalidInput("id", "is not a candidate of this pool", item)
+        return place
+
+    @property
+    def _places(self) -> dict[ItemId, int]:
+        if self._positions is None:
+            places = dict(zip(self.ids, range(len(self.ids)), strict=True))
+            object.__setattr__(self, "_positions", places)
+            return places
+        return self._positions
+
+    def ranks_of(self, shown: frozenset[ItemId]) -> Ints:
+        """Sorted ranks of those ``shown`` ids that could be candidates here; all other ids are left out."""
+        if not shown:
+            return _NO_RANKS
+        if self.catalog is not None:
+            found = [row for row in map(self.catalog.row_or_none, shown) if row is not None]
+        else:
+            places = self._places
+            found = [int(self.rank[places[item]]) for item in shown if item in places]
+        return np.array(sorted(found), np.int64)
+
+    def with_scores(self, scores: Any, widths: Any = None) -> Pool:
+        """The same candidates under other scores (in the order of ``ids``); ``widths`` stay unless given."""
+        column = as_floats(scores, "scores", self.size, self.ids)
+        fields = {name: getattr(self, name) for name in ("ids", "targets", "widths", "similarity", "rows", "rank", "catalog")}
+        if widths is not None:
+            fields["widths"] = as_floats(widths, "widths", self.size, self.ids)
+            check_range(fields["widths"], "widths", 0.0, np.inf, self.ids)
+        return Pool._trusted(**{**fields, "scores": column})
+
+    def __repr__(self) -> str:
+        return f"Pool({self.size} candidates, similarity={self.similarity.kind})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        names = ("ids", "scores", "targets", "widths", "similarity", "rows", "rank", "catalog")
+        return (_rebuild, tuple(getattr(self, name) for name in names))
+
+
+_NO_RANKS: Ints = frozen(np.zeros(0, np.int64))
+
+
+def _rebuild(*parts: Any) -> Pool:
+    names = ("ids", "scores", "targets", "widths", "similarity", "rows", "rank", "catalog")
+    return Pool._trusted(**dict(zip(names, parts, strict=True)))
+
+
+def _fill(pool: Pool, **fields: Any) -> None:
+    set_ = object.__setattr__
+    for name, value in fields.items():
+        set_(pool, name, value)
+    set_(pool, "_order", None)
+    set_(pool, "_positions", None)
+
+
+def _source(ids: tuple[ItemId, ...], vectors: Any, similarity: Any, tags: Any) -> Similarity:
+    given = [name for name, value in (("vectors", vectors), ("similarity", similarity), ("tags", tags)) if value is not None]
+    if len(given) > 1:
+        raise InvalidInput(given[1], f"a pool has one similarity source, and {given[0]} is given too")
+    if vectors is not None:
+        return Similarity.of_vectors(vectors, ids)
+    if similarity is not None:
+        return Similarity.of_matrix(similarity, ids)
+    return NONE if tags is None else Similarity.of_tags(tags, ids)

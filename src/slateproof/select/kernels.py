@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["greedy", "overtakes", "shape", "similarity_group"]
+__all__ = ["greedy", "jaccard", "overtakes", "shape", "similarity_group"]
 
 LANES = 8
 """Similarities computed side by side: eight independent sums hide the latency of one addition after the other."""
+
+BLOCK = 64
+"""How many candidates are put in order at a time; a multiple of ``LANES``."""
 
 NONE, VECTORS, MATRIX, TAGS = range(4)
 """Codes of ``Similarity.kind``."""
@@ -118,125 +121,200 @@ def mark_novel(rank: Any, shown: Any, novelty: float, bonus: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def first_step(base: Any, bonus: Any, diversity: float, rank: Any, upper: Any) -> Any:
-    """First step (max-similarity 0): (winner, runner-up or -1), or (-2, place) of an objective that is not finite."""
+def first_step(base: Any, bonus: Any, diversity: float, rank: Any) -> Any:
+    """First step (max-similarity 0): (winner, runner-up or -1, both objectives), or (-2, place, ...) of one that is not finite."""
     best = second = -1
+    top = under = -np.inf
     for i in range(base.size):
-        upper[i] = (base[i] - diversity * 0.0) + bonus[i]
-        if not np.isfinite(upper[i]):
-            return -2, i
-        if best < 0 or overtakes(upper[i], rank[i], upper[best], rank[best]):
-            best, second = i, best
-        elif second < 0 or overtakes(upper[i], rank[i], upper[second], rank[second]):
-            second = i
-    return best, second
+        value = (base[i] - diversity * 0.0) + bonus[i]
+        if not np.isfinite(value):
+            return -2, i, top, under
+        if value < under:
+            continue
+        if best < 0 or overtakes(value, rank[i], top, rank[best]):
+            best, second, top, under = i, best, value, top
+        elif second < 0 or overtakes(value, rank[i], under, rank[second]):
+            second, under = i, value
+    return best, second, top, under
 
 
 @njit(cache=True, nogil=True)
-def two_largest(upper: Any) -> Any:
-    """Positions of the two largest bounds; -1 where none is left (chosen items hold -inf)."""
-    a = b = -1
-    top = under = -np.inf
-    for i in range(upper.size):
-        value = upper[i]
-        if value > under:
-            if value > top:
-                a, b, top, under = i, a, value, top
-            else:
-                b, under = i, value
-    return a, b
+def find_contenders(base: Any, bonus: Any, penalties: Any, steps: int, first: int, bound: Any, order: Any) -> int:
+    """Put into ``order`` the candidates but ``first`` that can win or come second at any later step; return how many.
+
+    ``penalties`` are the smallest and the largest diversity penalty there can be, so every later objective of i lies in
+    [low_i, bound_i], in floats too (all operations are monotone). At each later step at least two of the ``steps`` candidates with
+    the largest low_i are left, so whoever's bound_i is below the smallest of these lows is never among the best two.
+    """
+    least, most = penalties
+    lows = np.full(steps, -np.inf)
+    for i in range(base.size):
+        bound[i] = (base[i] - least) + bonus[i]
+        low = (base[i] - most) + bonus[i]
+        if low > lows[steps - 1] and i != first:
+            place = steps - 1
+            while place > 0 and lows[place - 1] < low:
+                lows[place] = lows[place - 1]
+                place -= 1
+            lows[place] = low
+    count = 0
+    for i in range(base.size):
+        if bound[i] >= lows[steps - 1] and i != first:
+            order[count] = i
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def sort_more(order: Any, bound: Any, ready: int, block: int) -> int:
+    """Bring the ``block`` largest bounds of ``order[ready:]`` to its front, largest first; return how many are in order now.
+
+    One block after another is an incremental sort: what the selection never reaches is never sorted.
+    """
+    rest = order[ready:]
+    if rest.size > block:
+        values = bound[rest]
+        cut = np.partition(values, rest.size - block)[rest.size - block]
+        front = 0
+        for strict in (True, False):
+            for j in range(front, rest.size):
+                value = bound[rest[j]]
+                if front < block and (value > cut if strict else value == cut):
+                    rest[front], rest[j] = rest[j], rest[front]
+                    front += 1
+        rest = rest[:block]
+    if rest.size <= BLOCK:
+        for j in range(1, rest.size):
+            item = rest[j]
+            value = bound[item]
+            while j > 0 and bound[rest[j - 1]] < value:
+                rest[j] = rest[j - 1]
+                j -= 1
+            rest[j] = item
+    else:
+        rest[:] = rest[np.argsort(-bound[rest])]
+    return ready + rest.size
+
+
+@njit(cache=True, nogil=True)
+def update_tile(start: int, end: int, first: int, q: int, chosen: Any, mean: bool, source: Any, tile: Any, kept: Any) -> None:
+    """Bring the penalties of ``order[start:end]`` from the prefix ``chosen[:first]`` up to ``chosen[:q]``."""
+    kind, vectors, matrix, stride, ptr, tags, rows = source
+    order, penalty, lanes, fresh = tile
+    for lane in range(LANES):
+        item = order[min(start + lane, end - 1)]
+        lanes[lane] = rows[item] if rows.size else item
+    for p in range(first, q):
+        other = rows[chosen[p]] if rows.size else chosen[p]
+        similarity_group(kind, vectors, matrix, stride, ptr, tags, lanes, other, fresh)
+        for j in range(start, end):
+            similarity = fresh[j - start]
+            penalty[j] = penalty[j] + similarity if mean else max(penalty[j], similarity)
+            if kept.size:
+                kept[order[j], p] = similarity
+
+
+@njit(cache=True, nogil=True)
+def later_step(q: int, ready: int, rule: Any, chosen: Any, rank: Any, source: Any, columns: Any, tiles: Any, kept: Any) -> Any:
+    """Step q > 0: (places in ``order`` of winner and runner-up or -1, how many are sorted); winner -2: an objective overflows.
+
+    Candidates stand in tiles of eight, the largest bounds first. A tile is asked only if some bound in it reaches the second
+    place so far, and the walk ends at the first tile whose largest bound does not.
+    """
+    diversity, mean = rule
+    base, bonus, bound = columns
+    order, penalty, upper, tile_known, lanes, fresh = tiles
+    threshold = -np.inf
+    best = second = -1
+    start = 0
+    while True:
+        if start >= ready:
+            if ready == order.size or (second >= 0 and bound[order[ready - 1]] < threshold):
+                return best, second, ready
+            more = sort_more(order, bound, ready, max(BLOCK, ready))
+            for j in range(ready, more):
+                upper[j] = bound[order[j]]
+            ready = more
+        if bound[order[start]] < threshold:
+            return best, second, ready
+        end = min(start + LANES, ready)
+        reach = bound[order[start]] if mean else -np.inf
+        for j in range(start, end):
+            reach = max(reach, upper[j])
+        if reach >= threshold:
+            tile = start // LANES
+            update_tile(start, end, tile_known[tile], q, chosen, mean, source, (order, penalty, lanes, fresh), kept)
+            tile_known[tile] = q
+            for j in range(start, end):
+                if upper[j] == -np.inf:
+                    continue
+                item = order[j]
+                similarity = penalty[j] / q if mean else penalty[j]
+                upper[j] = (base[item] - diversity * similarity) + bonus[item]
+                if not np.isfinite(upper[j]):
+                    return -2, j, ready
+                if best < 0 or overtakes(upper[j], rank[item], upper[best], rank[order[best]]):
+                    best, second = j, best
+                elif second < 0 or overtakes(upper[j], rank[item], upper[second], rank[order[second]]):
+                    second = j
+            if second >= 0:
+                threshold = upper[second]
+        start += LANES
 
 
 @njit(cache=True, nogil=True)
 def greedy(
-    scores: Any, targets: Any, widths: Any, rank: Any, rows: Any, row_base: int, shown: Any,
-    kind: int, vectors: Any, matrix: Any, stride: int, ptr: Any, tags: Any, lower: float,
+    scores: Any, targets: Any, widths: Any, rank: Any, rows: Any, shown: Any,
+    kind: int, vectors: Any, matrix: Any, stride: int, ptr: Any, tags: Any, lower: float, higher: float,
     target: float, window: float, gain: float, novelty: float, exploration: float, diversity: float, mean: bool,
-    chosen: Any, runners: Any, values: Any, shaped: Any, known: Any, similarities: Any, work: Any,
+    chosen: Any, runners: Any, values: Any, shaped: Any, known: Any, kept: Any, work: Any,
 ) -> int:  # fmt: skip
     """The paper's default selector, evaluated lazily.
 
     The penalty of a candidate can only grow while items are chosen (largest similarity to a growing set), in floats too, since
     every operation on the way is monotone: a value computed earlier is an upper bound, and one never computed is bounded through
-    ``lower``. So at each step only candidates whose bound reaches the best second place so far are evaluated; the winner, the
-    runner-up and hence the margin are exact. With ``mean`` every remaining candidate is evaluated.
+    ``lower``. So at each step only candidates whose bound reaches the second place so far are evaluated; the winner, the
+    runner-up and hence the margin are exact. With ``mean`` only the bound through ``lower`` holds.
 
-    ``values`` has four rows of K: objective and similarity of chosen, of runner-up. ``similarities`` is (n, K), or empty where
-    they are not kept. ``work`` is (4, >= n) scratch. Returns -1, or the position whose objective is not finite.
+    ``rows`` maps candidates to rows of the similarity source (empty: the identity). ``values`` has four rows of K: objective
+    and similarity of the chosen, then of the runner-up. ``kept`` is (n, K) for the similarities, or (0, 0) where they are not
+    kept. ``work`` is (5, >= n) scratch. Returns -1, or the position whose objective is not finite.
     """
     n, steps = scores.size, chosen.size
-    base, bonus, penalty, upper = work[0, :n], work[1, :n], work[2, :n], work[3, :n]
-    group, lanes, fresh = np.empty(LANES, np.int64), np.empty(LANES, np.int64), np.empty(LANES)
-    keep = similarities.size > 0
+    base, bonus, bound, penalty, upper = work[0, :n], work[1, :n], work[2, :n], work[3, :n], work[4, :n]
     shape(scores, targets, widths, target, window, gain, exploration, shaped)
     mark_novel(rank, shown, novelty, bonus)
     for i in range(n):
         base[i] = (1.0 - diversity) * shaped[i]
-        penalty[i] = 0.0 if mean else -np.inf
         known[i] = 0
-    best, second = first_step(base, bonus, diversity, rank, upper)
+    best, second, top, under = first_step(base, bonus, diversity, rank)
     if best == -2:
         return second
-    for q in range(steps):
-        if q > 0:
-            best = second = -1
-            a, b = two_largest(upper)
-            threshold = -np.inf
-            count = 0
-            if not mean:
-                group[0] = a
-                count = 1
-                if b >= 0:
-                    group[1] = b
-                    count = 2
-            i = -1
-            # The first group holds the two best bounds, so that the threshold is near its final value from the start.
-            while True:
-                full = count == LANES or (i < 0 and count > 0)
-                if full or (i >= n and count > 0):
-                    first = q
-                    for lane in range(LANES):
-                        item = group[min(lane, count - 1)]
-                        lanes[lane] = rows[item] if rows.size else row_base + item
-                        first = min(first, known[item])
-                    for p in range(first, q):
-                        item = chosen[p]
-                        other = rows[item] if rows.size else row_base + item
-                        similarity_group(kind, vectors, matrix, stride, ptr, tags, lanes, other, fresh)
-                        for lane in range(count):
-                            item = group[lane]
-                            if p >= known[item]:
-                                penalty[item] = penalty[item] + fresh[lane] if mean else max(penalty[item], fresh[lane])
-                                if keep:
-                                    similarities[item, p] = fresh[lane]
-                    for lane in range(count):
-                        item = group[lane]
-                        known[item] = q
-                        sim = penalty[item] / q if mean else penalty[item]
-                        upper[item] = (base[item] - diversity * sim) + bonus[item]
-                        if best < 0 or overtakes(upper[item], rank[item], upper[best], rank[best]):
-                            best, second = item, best
-                        elif second < 0 or overtakes(upper[item], rank[item], upper[second], rank[second]):
-                            second = item
-                    count = 0
-                    if second >= 0 and not mean:
-                        threshold = upper[second]
-                i += 1
-                if i >= n:
-                    if count == 0:
-                        break
-                    continue
-                if known[i] < q and upper[i] > -np.inf and upper[i] >= threshold:
-                    group[count] = i
-                    count += 1
-        chosen[q], runners[q] = best, second
-        values[0, q] = upper[best]
-        values[1, q] = upper[second] if second >= 0 else -np.inf
-        values[2, q] = 0.0 if q == 0 else (penalty[best] / q if mean else penalty[best])
-        values[3, q] = 0.0 if q == 0 or second < 0 else (penalty[second] / q if mean else penalty[second])
-        upper[best] = -np.inf
-        if q == 0 and not mean:
-            for i in range(n):
-                if upper[i] > -np.inf:
-                    upper[i] = (base[i] - diversity * lower) + bonus[i]
+    chosen[0], runners[0] = best, second
+    values[0, 0], values[1, 0], values[2, 0], values[3, 0] = top, 0.0, under, 0.0
+    if steps == 1:
+        return -1
+    order = np.empty(n, np.int64)
+    order = order[: find_contenders(base, bonus, (diversity * lower, diversity * higher), steps, best, bound, order)]
+    tile_known = np.zeros(order.size // LANES + 1, np.int64)
+    ready = sort_more(order, bound, 0, BLOCK)
+    for j in range(order.size):
+        penalty[j] = 0.0 if mean else -np.inf
+    source = (kind, vectors, matrix, stride, ptr, tags, rows)
+    tiles = (order, penalty, upper, tile_known, np.empty(LANES, np.int64), np.empty(LANES))
+    for j in range(ready):
+        upper[j] = bound[order[j]]
+    for q in range(1, steps):
+        a, b, ready = later_step(q, ready, (diversity, mean), chosen, rank, source, (base, bonus, bound), tiles, kept)
+        if a == -2:
+            return order[b]
+        chosen[q], runners[q] = order[a], -1
+        values[0, q], values[1, q] = upper[a], (penalty[a] / q if mean else penalty[a])
+        values[2, q], values[3, q] = -np.inf, 0.0
+        if b >= 0:
+            runners[q] = order[b]
+            values[2, q], values[3, q] = upper[b], (penalty[b] / q if mean else penalty[b])
+        upper[a] = -np.inf
+    for j in range(ready):
+        known[order[j]] = tile_known[j // LANES]
     return -1

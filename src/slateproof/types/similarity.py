@@ -23,6 +23,9 @@ SimilarityKind = Literal["none", "vectors", "matrix", "tags"]
 UNIT_TOLERANCE = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-6}
 """How far a row's norm may lie from 1, by storage: a float32 row cannot be nearer than its own rounding."""
 
+MEAN_SLACK = 1e-9
+"""Relative room for the rounding of a mean of up to a million similarities (each addition errs by at most 2^-53)."""
+
 _NO_VECTORS: Floats = frozen(np.zeros((0, 0)))
 _NO_INTS: Ints = frozen(np.zeros(0, np.int64))
 
@@ -37,7 +40,7 @@ class Similarity:
       quotient of two integers, 0 for two items without tags.
     * ``none``: nothing is similar to anything; sim = 0.
 
-    ``lower`` is a number that no similarity of the source falls below; lazy evaluation relies on it.
+    No similarity of the source, and no mean of some, lies outside [``lower``, ``higher``]; lazy evaluation relies on it.
 
     Scope: none; an input carries no claim.
     """
@@ -49,6 +52,13 @@ class Similarity:
     tag_ptr: Ints = field(default_factory=lambda: _NO_INTS)
     tag_ids: Ints = field(default_factory=lambda: _NO_INTS)
     lower: float = 0.0
+    higher: float = 0.0
+
+    @property
+    def flat(self) -> Floats:
+        """The matrix as one row-major column, ``rows`` entries per row."""
+        flat: Floats = self.matrix.reshape(-1)
+        return flat
 
     @property
     def code(self) -> int:
@@ -77,8 +87,8 @@ class Similarity:
                 where=ids[place],
             )
         # Cauchy-Schwarz with both norms at the tolerance, and room for the rounding of the sum.
-        lower = -((1.0 + tolerance) ** 2) - 1e-9
-        return cls(kind="vectors", rows=len(ids), vectors=frozen(table), lower=lower)
+        reach = (1.0 + tolerance) ** 2 + 1e-9
+        return cls(kind="vectors", rows=len(ids), vectors=frozen(table), lower=-reach, higher=reach)
 
     @classmethod
     def of_matrix(cls, matrix: Any, ids: Sequence[Any], field: str = "similarity") -> Similarity:
@@ -93,8 +103,9 @@ class Similarity:
             row, column = (int(x[0]) for x in np.nonzero(table != table.T))
             pair = (float(table[row, column]), float(table[column, row]))
             raise InvalidInput(field, "must be exactly symmetric; (S + S.T) / 2 is", pair, where=(ids[row], ids[column]))
-        lower = float(table.min()) if table.size else 0.0
-        return cls(kind="matrix", rows=len(ids), matrix=frozen(table), lower=min(lower, 0.0))
+        lower, higher = float(table.min()), float(table.max())
+        slack = MEAN_SLACK * max(-lower, higher)
+        return cls(kind="matrix", rows=len(ids), matrix=frozen(table), lower=lower - slack, higher=higher + slack)
 
     @classmethod
     def of_tags(cls, tags: Iterable[Iterable[int]], ids: Sequence[Any], field: str = "tags") -> Similarity:
@@ -106,7 +117,7 @@ class Similarity:
         ptr = np.zeros(len(sets) + 1, np.int64)
         np.cumsum([len(s) for s in sets], out=ptr[1:])
         flat = np.array([tag for s in sets for tag in s], np.int64)
-        return cls(kind="tags", rows=len(ids), tag_ptr=frozen(ptr), tag_ids=frozen(flat))
+        return cls(kind="tags", rows=len(ids), tag_ptr=frozen(ptr), tag_ids=frozen(flat), lower=0.0, higher=1.0 + MEAN_SLACK)
 
     def take(self, rows: Ints) -> Similarity:
         """The source restricted to ``rows``, in that order."""
@@ -127,7 +138,9 @@ NONE = Similarity()
 
 
 def _replace(source: Similarity, **changes: Any) -> Similarity:
-    fields = {name: getattr(source, name) for name in ("kind", "rows", "vectors", "matrix", "tag_ptr", "tag_ids", "lower")}
+    fields = {
+        name: getattr(source, name) for name in ("kind", "rows", "vectors", "matrix", "tag_ptr", "tag_ids", "lower", "higher")
+    }
     return Similarity(**{**fields, **changes})
 
 

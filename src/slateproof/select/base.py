@@ -1,0 +1,93 @@
+"""What every selector has in common: the rule, the checks before a choice, and the shape of the result."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+from slateproof.errors import InvalidInput
+from slateproof.select.presets import preset
+from slateproof.types import LeverBounds, Levers, Pool, Rule, SetChoice, Slate, State, Steps
+
+__all__ = ["BaseSelector", "Selector", "check_targets", "target_of"]
+
+
+class Selector(Protocol):
+    """Operator S: a deterministic map from (pool, levers, state) to a slate. What a user's own selector must offer."""
+
+    @property
+    def rule(self) -> Rule:
+        """The constants that a trace must name."""
+        ...
+
+    def select(self, pool: Pool, levers: Levers, state: State = ...) -> Slate:
+        """The slate; the same for the same input, whatever the order of the candidates."""
+        ...
+
+
+NEUTRAL = State()
+
+
+def target_of(state: State, levers: Levers) -> float:
+    """Target value m_t = clip(k-hat + Delta, 0, 1)."""
+    return min(1.0, max(0.0, state.knowledge + levers.target_shift))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class BaseSelector:
+    """A rule, with the bounds of the policy that it was built from (None: only the bounds of ``Levers`` itself).
+
+    Scope: none; the claims belong to the slate's trace, certificate and scope.
+    """
+
+    rule: Rule
+    bounds: LeverBounds | None
+    policy_digest: str | None
+
+    def __init__(self, rule: Rule, bounds: LeverBounds | None = None, policy_digest: str | None = None) -> None:
+        set_ = object.__setattr__
+        set_(self, "rule", rule)
+        set_(self, "bounds", bounds)
+        set_(self, "policy_digest", policy_digest)
+
+    def select(self, pool: Pool, levers: Levers, state: State = NEUTRAL) -> Slate:
+        """The slate for one pool, with margins and full trace.
+
+        ``levers`` outside the bounds, a size above the pool's, a pool without the targets that the rule needs, and scores so
+        large that the objective overflows are refused. Without ``state`` the neutral priors stand in, with nothing shown.
+        """
+        if not isinstance(pool, Pool):
+            raise InvalidInput("pool", "must be a Pool", type(pool).__name__)
+        if not isinstance(levers, Levers):
+            raise InvalidInput("levers", "must be Levers (a LeverMap makes them from a state)", type(levers).__name__)
+        if not isinstance(state, State):
+            raise InvalidInput("state", "must be a State", type(state).__name__)
+        if self.bounds is not None:
+            self.bounds.check(levers)
+        if levers.size > len(pool.ids):
+            raise InvalidInput("levers.size", f"must not exceed the pool's {len(pool.ids)} candidates", levers.size)
+        target = target_of(state, levers)
+        steps = self._choose(pool, levers, state, target)
+        return Slate(pool, levers, state, self.rule, target, steps, self.policy_digest)
+
+    @abstractmethod
+    def _choose(self, pool: Pool, levers: Levers, state: State, target: float) -> Steps | SetChoice: ...
+
+    def within(self, bounds: LeverBounds, policy_digest: str | None = None) -> Self:
+        """The same selector, refusing levers outside ``bounds`` and naming the policy in its traces."""
+        other = object.__new__(type(self))
+        BaseSelector.__init__(other, self.rule, bounds, policy_digest)
+        return other
+
+
+def check_targets(pool: Pool, needed: bool) -> None:
+    """Refuse a pool without targets where the rule shapes towards one."""
+    if needed and pool.targets is None:
+        raise InvalidInput("targets", "the selector steers by target values, and the pool has none (target_gain=0 needs none)")
+
+
+def preset_constants(name: str) -> dict[str, float]:
+    """target_gain, window and novelty of a preset, as keyword arguments of a selector."""
+    chosen = preset(name)
+    return {"target_gain": chosen.target_gain, "window": chosen.window, "novelty": chosen.novelty}

@@ -1,0 +1,60 @@
+"""SCPO, the window-enforcing selector of the paper's appendix, and the selector that belongs to a rule."""
+
+from __future__ import annotations
+
+from slateproof.errors import InvalidInput
+from slateproof.select.base import BaseSelector, check_targets, preset_constants
+from slateproof.select.greedy import GreedySelector, TopKSelector
+from slateproof.select.scpo import choose_set
+from slateproof.types import LeverBounds, Levers, Pool, Rule, SetChoice, State
+
+__all__ = ["WindowSelector", "selector_of"]
+
+
+class WindowSelector(BaseSelector):
+    """The exact maximiser of the SCPO objective under the window (appendix "Window-enforcing selector (SCPO)").
+
+    Among all sets of K candidates with |d(i) - m| <= ``window`` it takes the one with the largest
+    (1 - lambda) sum mu-tilde(i) - lambda max sim(i, j); ties go to the lexicographically smallest id set. If fewer than K
+    candidates are feasible, the window widens to the smallest w' with K feasible ones, and the slate records it. The slate is ordered by shaped
+    score, then id. The search counts nodes, not seconds: past ``node_budget`` it returns the best set found, marked as not
+    proved, with a proved bound on how much better another set could be, and claims no margin.
+
+    Scope: the drift envelope holds with the realised window (Lemma "Selector-side target-value drift"); stability only for the margin.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        window: float = 0.3,
+        target_gain: float = 0.2,
+        node_budget: int = 1_000_000,
+        *,
+        bounds: LeverBounds | None = None,
+        policy_digest: str | None = None,
+    ) -> None:
+        rule = Rule("window", target_gain=target_gain, window=window, novelty=0.0, node_budget=node_budget)
+        super().__init__(rule, bounds, policy_digest)
+
+    @classmethod
+    def preset(cls, name: str) -> WindowSelector:
+        """The selector constants of a published preset ("oulad", "ednet"); SCPO has no novelty term."""
+        constants = preset_constants(name)
+        return cls(window=constants["window"], target_gain=constants["target_gain"])
+
+    def _choose(self, pool: Pool, levers: Levers, state: State, target: float) -> SetChoice:
+        check_targets(pool, needed=True)
+        return choose_set(pool, self.rule, levers, target)
+
+
+def selector_of(rule: Rule, bounds: LeverBounds | None = None, policy_digest: str | None = None) -> BaseSelector:
+    """The selector that a rule describes: what replay uses."""
+    if rule.kind == "top-k":
+        return TopKSelector(bounds=bounds, policy_digest=policy_digest)
+    if rule.kind == "window":
+        return WindowSelector(rule.window, rule.target_gain, rule.node_budget, bounds=bounds, policy_digest=policy_digest)
+    if rule.kind != "greedy":
+        raise InvalidInput("rule.kind", "has no selector", rule.kind)
+    terms = (rule.target_gain, rule.window, rule.novelty, rule.dissimilarity)
+    return GreedySelector(*terms, bounds=bounds, policy_digest=policy_digest)

@@ -1,0 +1,89 @@
+"""Amazon reviews, from the publishers' own files: a ratings CSV without a header, or review JSON lines, plain or .gz.
+
+Scope: none.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from slateproof.corpora.badrows import BadRows
+from slateproof.corpora.build import Raw, build
+from slateproof.corpora.columns import encode
+from slateproof.corpora.corpus import Corpus
+from slateproof.corpora.csvfile import read_csv
+from slateproof.corpora.difficulty import DifficultyRule
+from slateproof.corpora.fields import Field
+from slateproof.corpora.jsonfile import first_object, read_json
+from slateproof.errors import InvalidInput
+
+__all__ = ["LICENCE", "load_amazon"]
+
+LICENCE = "Amazon review data: research use (McAuley, Targett, Shi, van den Hengel 2015)"
+
+_NAMES = {
+    "reviewerID": ("reviewerID", "asin", "overall", "unixReviewTime"),  # the 2014 and 2018 releases
+    "user_id": ("user_id", "parent_asin", "rating", "timestamp"),  # the 2023 release
+}
+
+
+def load_amazon(
+    path: str | Path,
+    *,
+    name: str = "amazon",
+    like_at: float = 4.0,
+    difficulty: DifficultyRule = "success",
+    min_user: int = 1,
+    min_item: int = 1,
+    max_bad_rows: int = 0,
+) -> Corpus:
+    """One file: ``user,item,rating,timestamp`` (.csv) or one review per line (.json, .jsonl), each also as .gz.
+
+    ``response`` is the rating (1 to 5), ``positive`` is rating >= ``like_at``, ``time`` the publisher's clock. No tags.
+    """
+    path = Path(path)
+    bad = BadRows(max_bad_rows)
+    kind = Path(path.name.removesuffix(".gz")).suffix
+    if kind == ".csv":
+        names: tuple[str, ...] = ("user", "item", "rating", "time")
+        table = read_csv(path, _fields(names), bad, header=names)
+    elif kind in (".json", ".jsonl"):
+        table = read_json(path, _fields(_publisher(path)), bad)
+    else:
+        raise InvalidInput("file", "must end in .csv, .json or .jsonl, or one of these and .gz", path.name)
+    rating = table["rating"].to_numpy()
+    outside = (rating < 0.0) | (rating > 5.0)
+    if outside.any():
+        place = int(np.flatnonzero(outside)[0])
+        raise InvalidInput("rating", "must lie in [0, 5]", float(rating[place]), where=f"{path.name} row {place + 1}")
+    raw = Raw.of(encode(table["user"]), encode(table["item"]), rating, rating >= like_at, table["time"].to_numpy())
+    return build(
+        raw,
+        name=name,
+        licence=LICENCE,
+        difficulty_rule=difficulty,
+        positive_rule=f"rating >= {like_at:g}",
+        min_user=min_user,
+        min_item=min_item,
+        bad_rows=bad.count,
+    )
+
+
+def _fields(names: tuple[str, ...]) -> dict[str, Field]:
+    user, item, rating, time = names
+    return {
+        "user": Field(user, "text"),
+        "item": Field(item, "text"),
+        "rating": Field(rating, "float"),
+        "time": Field(time, "int"),
+    }
+
+
+def _publisher(path: Path) -> tuple[str, ...]:
+    first = first_object(path)
+    for key, names in _NAMES.items():
+        if key in first:
+            return names
+    raise InvalidInput("reviewerID", "the column is missing", sorted(first), where=path.name)

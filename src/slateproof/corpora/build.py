@@ -1,0 +1,152 @@
+"""From raw columns to a corpus: minimum counts, compact codes, order, difficulty, tags, in that order.
+
+Scope: none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slateproof.corpora.columns import Bools, Codes, Coded, Floats, Ids, Ints
+from slateproof.corpora.corpus import Corpus, Filter, Items
+from slateproof.corpora.difficulty import difficulty
+from slateproof.errors import InvalidInput
+
+__all__ = ["Raw", "build", "check_count"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Raw:
+    """Rows as a loader read them, in file order: coded users and items, responses, yes or no, time or None.
+
+    Scope: none.
+    """
+
+    user: Codes
+    user_ids: Ids
+    item: Codes
+    item_ids: Ids
+    response: Floats
+    positive: Bools
+    time: Ints | Floats | None = None
+    filters: tuple[Filter, ...] = field(default=())
+
+    @classmethod
+    def of(cls, users: Coded, items: Coded, response: Floats, positive: Bools, time: Ints | Floats | None = None) -> Raw:
+        """Rows from ``encode`` results."""
+        return cls(users[0], users[1], items[0], items[1], response, positive, time)
+
+    def keep(self, mask: Bools, name: str) -> Raw:
+        """The rows of the mask, with one more named filter."""
+        done = (*self.filters, Filter(name, int(mask.size), int(mask.sum())))
+        if mask.all():
+            return replace(self, filters=done)
+        return replace(
+            self,
+            user=self.user[mask],
+            item=self.item[mask],
+            response=self.response[mask],
+            positive=self.positive[mask],
+            time=None if self.time is None else self.time[mask],
+            filters=done,
+        )
+
+
+def build(
+    raw: Raw,
+    *,
+    name: str,
+    licence: str,
+    difficulty_rule: str,
+    positive_rule: str,
+    min_user: int = 1,
+    min_item: int = 1,
+    tags: Mapping[int, Sequence[str]] | Mapping[str, Sequence[str]] | None = None,
+    given: Mapping[int, float] | Mapping[str, float] | None = None,
+    bad_rows: int = 0,
+    synthetic: bool = False,
+) -> Corpus:
+    """The corpus of ``raw``. Users and items without a row left are dropped from the tables.
+
+    ``min_user`` and ``min_item`` are minimum numbers of rows, applied together until both hold. ``tags`` maps item ids to tag
+    names; ``given`` maps item ids to difficulties and replaces the rule.
+    """
+    raw = _minimum_counts(raw, check_count(min_user, "min_user"), check_count(min_item, "min_item"))
+    if raw.user.size == 0:
+        raise InvalidInput("rows", f"{name} must keep at least one interaction after its filters", 0)
+    user, user_ids = _compact(raw.user, raw.user_ids)
+    item, item_ids = _compact(raw.item, raw.item_ids)
+    order = _order(user, raw.time)
+    if order is not None:
+        user, item = user[order], item[order]
+    response, positive, time = (
+        column if column is None or order is None else column[order] for column in (raw.response, raw.positive, raw.time)
+    )
+    assert response is not None
+    assert positive is not None
+    if given is None:
+        hard = difficulty(difficulty_rule, item, response, positive, item_ids.size)
+    else:
+        hard = np.array([given[i] for i in item_ids.tolist()], np.float64)  # type: ignore[index]
+    starts, codes, names = _tags(item_ids, tags or {})
+    items = Items(item_ids, hard, np.bincount(item, minlength=item_ids.size), starts, codes, names)
+    return Corpus(
+        name, user, item, response, positive, time, user_ids, items, raw.filters, difficulty_rule, positive_rule, licence, bad_rows,
+        synthetic,
+    )  # fmt: skip
+
+
+def check_count(value: int, field_: str, low: int = 1) -> int:
+    """``value`` as a whole number of at least ``low``."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
+        raise InvalidInput(field_, f"must be a whole number, at least {low}", value)
+    return int(value)
+
+
+def _minimum_counts(raw: Raw, min_user: int, min_item: int) -> Raw:
+    if min_user == 1 and min_item == 1:
+        return raw
+    mask = np.ones(raw.user.size, bool)
+    kept = -1
+    while kept != (kept := int(mask.sum())):  # dropping an item may take a user below the minimum, and the other way round
+        mask &= np.bincount(raw.user[mask], minlength=raw.user_ids.size)[raw.user] >= min_user
+        mask &= np.bincount(raw.item[mask], minlength=raw.item_ids.size)[raw.item] >= min_item
+    return raw.keep(mask, f"at least {min_user} rows per user and {min_item} per item")
+
+
+def _compact(codes: Codes, ids: Ids) -> Coded:
+    """Codes and ids without those that no row uses."""
+    used = np.bincount(codes, minlength=ids.size) > 0
+    if used.all():
+        return codes, ids
+    return (np.cumsum(used, dtype=np.int32) - np.int32(1))[codes], ids[used]
+
+
+def _order(user: Codes, time: NDArray[np.generic] | None) -> Ints | None:
+    """The order by user, then time, then row; None where the rows are in it already."""
+    same = user[1:] == user[:-1]
+    later = np.ones(same.size, bool) if time is None else time[1:] >= time[:-1]
+    if ((user[1:] > user[:-1]) | (same & later)).all():
+        return None
+    if time is None:
+        return np.argsort(user, kind="stable")
+    if time.dtype == np.int64:  # one key sorts twice as fast as two, where it fits 63 bits
+        low, high = int(time.min()), int(time.max())
+        span = high - low + 1
+        if span * (int(user.max()) + 1) < 2**63:
+            return np.argsort(user.astype(np.int64) * span + (time.astype(np.int64) - low), kind="stable")
+    return np.lexsort((time, user))
+
+
+def _tags(ids: Ids, tags: Mapping[int, Iterable[str]] | Mapping[str, Iterable[str]]) -> tuple[Ints, Codes, tuple[str, ...]]:
+    """CSR of the tags: starts, codes, names; names sorted by code point."""
+    per_item = [sorted(set(tags.get(i, ()))) for i in ids.tolist()]  # type: ignore[call-overload]
+    names = tuple(sorted({tag for row in per_item for tag in row}))
+    code = {tag: c for c, tag in enumerate(names)}
+    starts = np.zeros(ids.size + 1, np.int64)
+    np.cumsum([len(row) for row in per_item], out=starts[1:])
+    return starts, np.array([code[tag] for row in per_item for tag in row], np.int32), names

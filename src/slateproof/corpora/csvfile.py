@@ -1,0 +1,192 @@
+"""Delimited text into Arrow columns: fast where every row is well formed, row by row where one is not.
+
+The fast path is PyArrow's reader, in parallel. Anything it cannot read (a value of the wrong kind, an empty cell, a row with
+another number of cells, a byte that is not UTF-8) sends the file through ``_careful``, which knows the row and the value.
+
+Scope: none.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+
+from slateproof.corpora.badrows import BadRows
+from slateproof.corpora.fields import ARROW, Field, clock_of, parser
+from slateproof.errors import InvalidInput
+
+__all__ = ["finish", "need_file", "open_text", "read_csv"]
+
+_CHUNK = 100_000
+_BLOCK = 8 << 20
+
+
+def need_file(path: Path, field: str = "file") -> Path:
+    """``path`` when it is a file that is not empty."""
+    if not path.is_file():
+        raise InvalidInput(field, "there is no such file", str(path))
+    if path.stat().st_size == 0:
+        raise InvalidInput(field, "the file is empty", str(path))
+    return path
+
+
+@contextmanager
+def open_text(path: Path, encoding: str = "utf-8-sig") -> Iterator[TextIO]:
+    """The file as text, unpacked where it ends in .gz; a truncated .gz is refused."""
+    try:
+        with (
+            gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as raw,
+            io.TextIOWrapper(raw, encoding=encoding, errors="surrogateescape", newline="") as text,
+        ):
+            yield text
+    except (EOFError, gzip.BadGzipFile) as why:
+        raise InvalidInput("file", f"is not a whole .gz file ({why})", path.name) from why
+
+
+def read_csv(
+    path: Path,
+    fields: Mapping[str, Field],
+    bad: BadRows,
+    *,
+    header: Sequence[str] | None = None,
+    delimiter: str = ",",
+) -> pa.Table:
+    """The wanted columns of a file, under our names: int64, float64, text; nulls only where the field allows them.
+
+    ``header`` names the columns of a file that does not name them itself. An empty file or one without rows is refused.
+    """
+    need_file(path)
+    names = list(header) if header is not None else _header(path, fields, delimiter)
+    table = _fast(path, fields, names, header is None, delimiter)
+    if table is None:
+        table = _careful(path, fields, names, header is None, delimiter, bad)
+    if table.num_rows == 0:
+        raise InvalidInput("rows", "the file has no rows", path.name)
+    return table
+
+
+def _header(path: Path, fields: Mapping[str, Field], delimiter: str) -> list[str]:
+    with open_text(path) as text:
+        names = next(csv.reader(text, delimiter=delimiter), [])
+    for field in fields.values():
+        if field.name not in names:
+            raise InvalidInput(field.name, "the column is missing", names, where=path.name)
+        if names.count(field.name) > 1:
+            raise InvalidInput(field.name, "the column stands in the header more than once", names, where=path.name)
+    return names
+
+
+def _fast(path: Path, fields: Mapping[str, Field], names: list[str], has_header: bool, delimiter: str) -> pa.Table | None:
+    wanted = {field.name: ARROW[field.kind] for field in fields.values()}
+    missing = sorted({text for field in fields.values() for text in field.missing})
+    try:
+        with pa.input_stream(str(path), compression="detect") as source:
+            table = pacsv.read_csv(
+                source,
+                read_options=pacsv.ReadOptions(column_names=names, skip_rows=1 if has_header else 0, block_size=_BLOCK),
+                parse_options=pacsv.ParseOptions(delimiter=delimiter),
+                convert_options=pacsv.ConvertOptions(
+                    column_types=wanted,
+                    include_columns=list(wanted),
+                    null_values=["", *missing],
+                    strings_can_be_null=True,
+                ),
+            )
+    except (pa.ArrowInvalid, OSError):  # the careful reader says which row, or that the .gz is cut short
+        return None
+    return finish({ours: table[field.name] for ours, field in fields.items()}, fields)
+
+
+def finish(columns: Mapping[str, pa.ChunkedArray], fields: Mapping[str, Field]) -> pa.Table | None:
+    """Times and flags turned into numbers; None where a value is not what its field asks for."""
+    out = {}
+    for ours, field in fields.items():
+        column = columns[ours]
+        if column.null_count and not field.missing:
+            return None
+        if pa.types.is_string(column.type) and field.kind in ("time", "flag"):
+            target = {"int": pa.int64(), "float": pa.float64()}.get(
+                "float" if field.kind == "flag" else clock_of(column[0].as_py() or "") if len(column) else "int"
+            )
+            if target is None:
+                return None
+            try:
+                column = column.cast(target)
+            except pa.ArrowInvalid:
+                return None
+        if pa.types.is_floating(column.type) and not pc.all(pc.is_finite(column)).as_py():
+            return None
+        out[ours] = column
+    return pa.table(out)
+
+
+def _careful(
+    path: Path, fields: Mapping[str, Field], names: list[str], has_header: bool, delimiter: str, bad: BadRows
+) -> pa.Table:
+    """Row by row: every value checked, malformed rows counted with their line."""
+    places = {ours: names.index(field.name) for ours, field in fields.items()}
+    kinds: dict[str, str] = {ours: field.kind for ours, field in fields.items()}
+    chunks: dict[str, list[pa.Array]] = {ours: [] for ours in fields}
+    rows: list[list[Any]] = []
+    with open_text(path) as text:
+        reader = csv.reader(text, delimiter=delimiter)
+        if has_header:
+            next(reader)
+        for cells in reader:
+            if not cells:
+                continue
+            if len(cells) != len(names):
+                bad.add("row", f"must have {len(names)} cells", delimiter.join(cells), path.name, reader.line_num)
+                continue
+            row = _row(cells, fields, places, kinds, bad, path.name, reader.line_num)
+            if row is not None:
+                rows.append(row)
+            if len(rows) == _CHUNK:
+                _flush(rows, kinds, chunks)
+    _flush(rows, kinds, chunks)
+    return pa.table({ours: pa.chunked_array(parts) for ours, parts in chunks.items()})
+
+
+def _row(
+    cells: list[str],
+    fields: Mapping[str, Field],
+    places: Mapping[str, int],
+    kinds: dict[str, str],
+    bad: BadRows,
+    file: str,
+    line: int,
+) -> list[Any] | None:
+    row: list[Any] = []
+    for ours, field in fields.items():
+        cell = cells[places[ours]]
+        if field.missing and cell in ("", *field.missing):
+            row.append(None)
+            continue
+        if kinds[ours] == "time":
+            kinds[ours] = clock_of(cell)
+        parse, rule = parser(kinds[ours])
+        try:
+            row.append(parse(cell))
+        except ValueError:
+            bad.add(field.name, rule, cell, file, line)
+            return None
+    return row
+
+
+_STORED = {"int": pa.int64(), "iso": pa.int64(), "time": pa.int64(), "float": pa.float64(), "flag": pa.float64(), "text": pa.string()}
+
+
+def _flush(rows: list[list[Any]], kinds: Mapping[str, str], chunks: dict[str, list[pa.Array]]) -> None:
+    columns = zip(*rows, strict=True) if rows else ([] for _ in chunks)
+    for (ours, parts), values in zip(chunks.items(), columns, strict=True):
+        parts.append(pa.array(values, _STORED[kinds[ours]]))
+    rows.clear()

@@ -1,0 +1,136 @@
+"""Any table of interactions, by a column mapping: CSV, Parquet or JSON lines.
+
+Scope: none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from slateproof.corpora.badrows import BadRows
+from slateproof.corpora.build import Raw, build
+from slateproof.corpora.columns import Bools, Floats, encode
+from slateproof.corpora.corpus import Corpus
+from slateproof.corpora.csvfile import read_csv
+from slateproof.corpora.difficulty import DifficultyRule
+from slateproof.corpora.fields import Field, Kind
+from slateproof.corpora.jsonfile import read_json
+from slateproof.corpora.parquetfile import read_parquet
+from slateproof.errors import InvalidInput
+
+__all__ = ["load_table"]
+
+
+def load_table(
+    path: str | Path,
+    *,
+    user: str,
+    item: str,
+    response: str,
+    time: str | None = None,
+    tags: str | None = None,
+    tag_separator: str = "|",
+    difficulty_column: str | None = None,
+    positive_at: float | None = None,
+    name: str | None = None,
+    licence: str = "not stated",
+    difficulty: DifficultyRule = "success",
+    min_user: int = 1,
+    min_item: int = 1,
+    max_bad_rows: int = 0,
+) -> Corpus:
+    """The rows of one file; ``user``, ``item``, ``response`` and the optional names say which column is which.
+
+    ``response`` holds numbers, or true/false. It counts as positive at ``positive_at`` and above; without ``positive_at`` every
+    response must be 0 or 1. ``time`` holds numbers or ISO 8601 times (kept as microseconds); rows of one user are put into time
+    order, or stay in file order without it. ``tags`` holds texts split at ``tag_separator``; an item has all tags of its rows.
+    ``difficulty_column`` gives d(i) in [0, 1] and must be the same in all rows of an item; without it d follows ``difficulty``.
+    A CSV id column becomes integers when every id is spelled like one, and stays text otherwise.
+    """
+    path = Path(path)
+    bad = BadRows(max_bad_rows)
+    wanted: dict[str, tuple[str | None, Kind]] = {
+        "user": (user, "text"),
+        "item": (item, "text"),
+        "response": (response, "flag"),
+        "time": (time, "time"),
+        "tags": (tags, "text"),
+        "difficulty": (difficulty_column, "float"),
+    }
+    fields = {ours: Field(column, kind, ("",) if ours == "tags" else ()) for ours, (column, kind) in wanted.items() if column}
+    names = [field.name for field in fields.values()]
+    if len(set(names)) < len(names):
+        raise InvalidInput("columns", "each role needs a column of its own", names)
+    kind = Path(path.name.removesuffix(".gz")).suffix
+    table = _read(path, fields, bad, kind)
+    responses = table["response"].to_numpy()
+    positive, rule = _positive(responses, positive_at, response)
+    narrow = kind in (".csv", ".tsv")
+    raw = Raw.of(
+        encode(table["user"], narrow=narrow),
+        encode(table["item"], narrow=narrow),
+        responses,
+        positive,
+        table["time"].to_numpy() if time else None,
+    )
+    return build(
+        raw,
+        name=name or path.name.removesuffix(".gz").removesuffix(kind),
+        licence=licence,
+        difficulty_rule="given" if difficulty_column else difficulty,
+        positive_rule=rule,
+        min_user=min_user,
+        min_item=min_item,
+        tags=_tags(raw, table["tags"], tag_separator) if tags else None,
+        given=_given(raw, table["difficulty"].to_numpy(), str(difficulty_column)) if difficulty_column else None,
+        bad_rows=bad.count,
+    )
+
+
+def _read(path: Path, fields: Mapping[str, Field], bad: BadRows, kind: str) -> pa.Table:
+    if kind in (".csv", ".tsv"):
+        return read_csv(path, fields, bad, delimiter="\t" if kind == ".tsv" else ",")
+    if kind in (".json", ".jsonl", ".ndjson"):
+        return read_json(path, fields, bad)
+    if kind == ".parquet":
+        return read_parquet(path, fields, bad)
+    raise InvalidInput("file", "must end in .csv, .tsv, .parquet, .json, .jsonl or .ndjson (text also with .gz)", path.name)
+
+
+def _positive(responses: Floats, positive_at: float | None, column: str) -> tuple[Bools, str]:
+    if positive_at is not None:
+        return responses >= positive_at, f"{column} >= {positive_at:g}"
+    other = (responses != 0.0) & (responses != 1.0)
+    if other.any():
+        place = int(np.flatnonzero(other)[0])
+        raise InvalidInput(column, "must be 0 or 1, unless positive_at says from where on it counts as positive", float(responses[place]))
+    return responses == 1.0, f"{column} = 1"
+
+
+def _tags(raw: Raw, column: pa.ChunkedArray, separator: str) -> dict[Any, set[str]]:
+    codes, names = encode(column.cast(pa.string()).fill_null(""))
+    pairs = np.unique(raw.item.astype(np.int64) * len(names) + codes)
+    ids = raw.item_ids.tolist()
+    out: dict[Any, set[str]] = {}
+    for pair in pairs.tolist():
+        item, text = divmod(pair, len(names))
+        out.setdefault(ids[item], set()).update(tag for tag in str(names[text]).split(separator) if tag)
+    return out
+
+
+def _given(raw: Raw, column: Floats, name: str) -> dict[Any, float]:
+    outside = (column < 0.0) | (column > 1.0)
+    if outside.any():
+        place = int(np.flatnonzero(outside)[0])
+        raise InvalidInput(name, "must lie in [0, 1]", float(column[place]), where=raw.item_ids[raw.item[place]].item())
+    value = np.empty(raw.item_ids.size)
+    value[raw.item] = column
+    if (other := value[raw.item] != column).any():
+        place = int(np.flatnonzero(other)[0])
+        raise InvalidInput(name, "must be the same in all rows of an item", float(column[place]), where=raw.item_ids[raw.item[place]].item())
+    return dict(zip(raw.item_ids.tolist(), value.tolist(), strict=True))

@@ -16,7 +16,7 @@ import numpy as np
 
 from slateproof.errors import InvalidInput
 from slateproof.select.kernels import VECTORS, shape
-from slateproof.select.scpo_kernel import BROKEN, NODES, PROVED, order_free, search
+from slateproof.select.scpo_kernel import NODES, STOPPED, order_free, search
 from slateproof.types.columns import Floats, Ints, frozen
 from slateproof.types.levers import Levers
 from slateproof.types.pool import Pool
@@ -33,7 +33,7 @@ _UNIT_ROUNDOFF = 2.0**-53
 
 
 def feasible(targets: Floats, target: float, window: float, size: int) -> tuple[Ints, float]:
-    """Positions with |d - m| <= w', and the realised width w': ``window``, or the ``size``-th smallest |d - m| if that is larger."""
+    """Positions with |d - m| <= w', and the realised width w': ``window``, or the ``size``-th smallest |d - m| if larger."""
     distance = np.abs(targets - target)
     inside: Ints = np.flatnonzero(distance <= window)
     if inside.size >= size:
@@ -49,8 +49,8 @@ def choose_set(pool: Pool, rule: Rule, levers: Levers, target: float) -> SetChoi
     float64; the larger value wins, then the lexicographically smaller set of ids. Novelty does not enter. Past ``rule.node_budget``
     nodes the best sets found are returned with ``proved`` False and ``bound`` over every other set.
 
-    Refused: a pool without targets, a size above the pool's, scores for which K times the largest |shaped score|, or the value of a
-    set that the search looks at, is not finite.
+    Refused: a pool without targets, a size above the pool's, and scores for which 2 K times the largest |shaped score| is not
+    finite: below that no sum overflows, nor any value, which lies between the sum and the similarity in size.
 
     Scope: none; a choice carries no claim.
     """
@@ -61,7 +61,7 @@ def choose_set(pool: Pool, rule: Rule, levers: Levers, target: float) -> SetChoi
         raise InvalidInput("levers.size", f"must be at most the pool's size ({pool.size})", size)
     shaped = np.empty(pool.size)
     widths = _NO_FLOATS if pool.widths is None else pool.widths
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # refused by name below
         shape(pool.scores, pool.targets, widths, target, rule.window, rule.target_gain, levers.exploration, shaped)
     inside, window = feasible(pool.targets, target, rule.window, size)
     # Search order; where lambda = 1 the scores do not count, and id order finds the winner of a tie first.
@@ -69,13 +69,11 @@ def choose_set(pool: Pool, rule: Rule, levers: Levers, target: float) -> SetChoi
     members = inside[np.lexsort(keys)]
     values = shaped[members]
     slack = _slack(pool, shaped, values, members, size)
-    top, top_value, info = np.zeros((2, size), np.int64), np.empty((2, 2)), np.zeros(3, np.int64)
+    top, top_value, info = np.zeros((2, size), np.int64), np.empty((2, 2)), np.zeros(2, np.int64)
     unexamined = search(
         _columns(pool.similarity), values, pool.rank[members], pool.rows[members], size, diversity,
         _floor(pool.similarity, size), slack, rule.node_budget, top, top_value, info,
     )  # fmt: skip
-    if info[BROKEN]:
-        raise _not_finite(pool, int(members[0]), float(values[0]))
     chosen, second = members[top[0]], bool(top_value[0, 1] > -np.inf)
     return SetChoice(
         chosen=chosen[np.lexsort((pool.rank[chosen], -shaped[chosen]))],
@@ -88,7 +86,7 @@ def choose_set(pool: Pool, rule: Rule, levers: Levers, target: float) -> SetChoi
         window=window,
         nodes=int(info[NODES]),
         bound=max(float(top_value[0, 1]), unexamined),
-        proved=bool(info[PROVED]),
+        proved=not info[STOPPED],
     )
 
 
@@ -101,12 +99,14 @@ def _columns(source: Similarity) -> tuple[Any, ...]:
 def _floor(source: Similarity, size: int) -> float:
     """A number below the largest pairwise similarity of any ``size`` items.
 
-    For vectors, sum_{i != j} v_i v_j = |sum v|^2 - sum |v_i|^2 >= -K max |v|^2 over K(K-1) ordered pairs, so the largest is at least
-    -max |v|^2 / (K-1); ``lower`` is at most -max |v|^2, and 1e-9 is room for the rounding of a dot product, as in ``lower``.
+    For vectors, sum_{i != j} v_i v_j = |sum v|^2 - sum |v_i|^2 >= -K max |v|^2 over K(K-1) ordered pairs, so the largest is at
+    least -max |v|^2 / (K-1); ``lower`` is at most -max |v|^2, and 1e-9 is room for the rounding of a dot product, as in it.
     """
     if size == 1:
         return 0.0
-    return source.lower / (size - 1) - 1e-9 if source.code == VECTORS else source.lower
+    if source.code == VECTORS:
+        return source.lower / (size - 1) - 1e-9
+    return max(source.lower, -float(np.finfo(np.float64).max))
 
 
 def _slack(pool: Pool, shaped: Floats, values: Floats, members: Ints, size: int) -> float:

@@ -28,16 +28,16 @@ from slateproof.select.kernels import LANES, similarity_group
 
 __all__ = ["order_free", "search"]
 
-NODES, PROVED, BROKEN = range(3)
-"""Places in ``info``: nodes counted, whether the search was completed, whether an objective was not finite."""
+NODES, STOPPED = range(2)
+"""Places in ``info``: nodes counted, and whether the budget stopped the search."""
 
 
 @njit(cache=True, nogil=True)
 def order_free(values: Any, size: int, largest: float) -> bool:
     """Whether every sum of ``size`` of the values is the same float in every order; ``largest`` = max |value|.
 
-    Two sufficient reasons: at most one of the distinct values is not 0 (adding 0 changes nothing), or all values are whole multiples
-    of a power of two q with size * largest <= 2^53 q (every partial sum is then a multiple of q that fits, so nothing is rounded).
+    Two sufficient reasons: at most one of the distinct values is not 0 (adding 0 changes nothing), or all values are whole
+    multiples of a power of two q with size * largest <= 2^53 q (a partial sum is a multiple of q that fits: nothing is rounded).
     """
     if largest == 0.0:
         return True
@@ -108,8 +108,8 @@ def sort_by_rank(members: Any, rank: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def offer(members: Any, similarity: float, a: Any, rank: Any, diversity: float, top: Any, top_ranks: Any, top_value: Any) -> bool:
-    """Put a set among the best two, if it belongs there; False where its value is not finite.
+def offer(members: Any, similarity: float, a: Any, rank: Any, diversity: float, top: Any, top_ranks: Any, top_value: Any) -> None:
+    """Put a set among the best two, if it belongs there.
 
     ``top`` and ``top_ranks`` hold two sets in id order; ``top_value`` holds values in row 0 and largest similarities in row 1, with
     value -inf where no set was found yet. ``members`` comes back in id order.
@@ -119,28 +119,25 @@ def offer(members: Any, similarity: float, a: Any, rank: Any, diversity: float, 
     for item in members:
         total += a[item]
     value = (1.0 - diversity) * total - diversity * similarity
-    if not np.isfinite(value):
-        return False
     ranks = rank[members]
     for place in range(2):
         if value == top_value[0, place]:
             if before(top_ranks[place], ranks):
                 continue
             if not before(ranks, top_ranks[place]):
-                return True  # this very set
+                return  # this very set
         elif value < top_value[0, place]:
             continue
         if place == 0:
             top[1], top_ranks[1], top_value[:, 1] = top[0], top_ranks[0], top_value[:, 0]
         top[place], top_ranks[place] = members, ranks
         top_value[0, place], top_value[1, place] = value, similarity
-        return True
-    return True
+        return
 
 
 @njit(cache=True, nogil=True)
-def seed(source: Any, a: Any, rank: Any, rows: Any, size: int, diversity: float, top: Any, top_ranks: Any, top_value: Any) -> bool:
-    """Offer the K best items, and the K best with the last one exchanged for the next; False where a value is not finite."""
+def seed(source: Any, a: Any, rank: Any, rows: Any, size: int, diversity: float, top: Any, top_ranks: Any, top_value: Any) -> None:
+    """Offer the K first items, and the K first with the last one exchanged for the next."""
     table = np.empty((size, size + 1))
     stop = min(size + 1, a.size)
     common = last = after = 0.0 if size == 1 else -np.inf
@@ -153,12 +150,11 @@ def seed(source: Any, a: Any, rank: Any, rows: Any, size: int, diversity: float,
             if stop > size:
                 after = max(after, table[i, size])
     members = np.arange(size)
-    finite = offer(members, max(common, last), a, rank, diversity, top, top_ranks, top_value)
-    if finite and stop > size:
+    offer(members, max(common, last), a, rank, diversity, top, top_ranks, top_value)
+    if stop > size:
         members = np.arange(size)
         members[size - 1] = size
-        finite = offer(members, max(common, after), a, rank, diversity, top, top_ranks, top_value)
-    return finite
+        offer(members, max(common, after), a, rank, diversity, top, top_ranks, top_value)
 
 
 @njit(cache=True, nogil=True)
@@ -180,7 +176,7 @@ def descend(
 ) -> Any:  # fmt: skip
     """Good sets before the search: take items in order where every similarity stays below a limit; then lower the limit.
 
-    For a limit s the first K mutually compatible items are a near-best set with max-similarity below s. Returns (table, finite).
+    For a limit s the first K mutually compatible items are a near-best set with max-similarity below s. Returns the table.
     """
     limit = top_value[1, 0]
     worst, members = np.empty(slot.size), np.empty(size, np.int64)
@@ -201,9 +197,8 @@ def descend(
             for k in range(j + 1, slot.size):
                 worst[k] = max(worst[k], row[k])
         if count < size or (1.0 - diversity) * (total + slack) - diversity * floor < top_value[0, 1]:
-            return table, True
-        if not offer(members, largest, a, rank, diversity, top, top_ranks, top_value):
-            return table, False
+            return table
+        offer(members, largest, a, rank, diversity, top, top_ranks, top_value)
         limit = largest
 
 
@@ -278,6 +273,7 @@ def explore(
             continue
         if info[NODES] >= budget:
             unexamined = max(unexamined, bound)
+            info[STOPPED] = 1
             depth -= 1
             continue
         place[depth] = x + 1
@@ -287,9 +283,7 @@ def explore(
         info[NODES] += 1
         path[depth], worst[depth + 1], total[depth + 1] = item, pen, total[depth] + a[item]
         if left == 1:
-            if not offer(path.copy(), pen, a, rank, diversity, top, top_ranks, top_value):
-                info[BROKEN] = 1
-                return unexamined
+            offer(path.copy(), pen, a, rank, diversity, top, top_ranks, top_value)
             continue
         table = row_of(source, rows, item, slot, table, used)
         place[depth + 1] = 0
@@ -308,29 +302,24 @@ def search(
 ) -> float:  # fmt: skip
     """Best and second-best set of ``size`` items; returns the largest bound of what was left unexamined (-inf: nothing).
 
-    ``source`` = (kind, vectors, flat matrix, stride, tag_ptr, tag_ids); ``rows`` maps items to its rows. ``floor`` is a number that no
-    largest similarity of ``size`` items falls below (0 for one item). Results: ``top`` (2, K) in id order, ``top_value``
-    (2, 2): values, then largest similarities, with value -inf where there is no second set; ``info`` (nodes, proved, broken).
+    ``source`` = (kind, vectors, flat matrix, stride, tag_ptr, tag_ids); ``rows`` maps items to its rows. ``floor`` is a number
+    that no largest similarity of ``size`` items falls below (0 for one item). Results: ``top`` (2, K) in id order, ``top_value``
+    (2, 2): values, then largest similarities, with value -inf where there is no second set; ``info`` (nodes, stopped).
     """
     top_ranks = np.full((2, size), np.iinfo(np.int64).max)
     top_value[:] = -np.inf
     info[:] = 0
-    if not seed(source, a, rank, rows, size, diversity, top, top_ranks, top_value):
-        info[BROKEN] = 1
-        return -np.inf
+    seed(source, a, rank, rows, size, diversity, top, top_ranks, top_value)
+    if a.size == size:
+        return -np.inf  # there is one set only
     width = promising(a, size, diversity, floor, slack, top_value[0, 1], a.size)
     slot, used = np.full(width, -1, np.int64), np.zeros(1, np.int64)
     table = np.empty((min(width, 4 * size), width))
     if size > 1:
-        table, finite = descend(
-            source, a, rank, rows, size, diversity, floor, slack, slot, table, used, top, top_ranks, top_value
-        )  # fmt: skip
-        if not finite:
-            info[BROKEN] = 1
-            return -np.inf
+        table = descend(source, a, rank, rows, size, diversity, floor, slack, slot, table, used, top, top_ranks, top_value)
         width = promising(a, size, diversity, floor, slack, top_value[0, 1], width)
-    unexamined = explore(
-        source, a, rank, rows, size, diversity, floor, slack, budget, slot[:width], table, used, top, top_ranks, top_value, info
+    return float(
+        explore(
+            source, a, rank, rows, size, diversity, floor, slack, budget, slot[:width], table, used, top, top_ranks, top_value, info
+        )
     )
-    info[PROVED] = unexamined == -np.inf
-    return unexamined

@@ -1,0 +1,86 @@
+"""The node budget is honest: a stopped search says so and bounds everything it did not look at."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scpo_oracle import all_sets
+
+from slateproof.select.scpo import choose_set
+from slateproof.types import Levers, Pool, Rule, unit
+
+
+def hard_pool(seed, n=14, spread=0.01):
+    rng = np.random.default_rng(seed)
+    vectors = unit(rng.normal(size=(n, 6)))
+    return Pool(range(n), rng.normal(size=n) * spread, rng.random(n), vectors=vectors)
+
+
+@settings(max_examples=250)
+@given(st.integers(0, 10**6), st.integers(1, 60), st.sampled_from((0.3, 0.8, 1.0)), st.integers(1, 5))
+def test_stopped_search_bounds_what_it_left_out(seed, budget, diversity, size):
+    pool, levers = hard_pool(seed, 10), Levers(diversity=diversity, size=size)
+    rule = Rule("window", target_gain=0.0, window=1.0, node_budget=budget)
+    choice = choose_set(pool, rule, levers, 0.5)
+    ranked = all_sets(pool, rule, levers, 0.5)
+    best, second = ranked[:2]
+    assert choice.nodes <= budget
+    assert choice.value <= best.value
+    assert choice.runner_value <= second.value
+    if choice.proved:
+        assert (choice.value, choice.runner_value, choice.bound) == (best.value, second.value, second.value)
+        assert choice.gap == 0.0
+    else:
+        others = [s.value for s in ranked if set(s.ids) != set(choice.chosen.tolist())]
+        assert choice.bound >= max(others)
+        assert choice.value + choice.gap >= best.value
+
+
+def test_both_outcomes_occur():
+    """The property above would be empty if every search were stopped, or none."""
+    outcomes = set()
+    for budget in (1, 50, 10_000):
+        rule = Rule("window", target_gain=0.0, window=1.0, node_budget=budget)
+        choices = [choose_set(hard_pool(seed), rule, Levers(diversity=1.0, size=6), 0.5) for seed in range(10)]
+        outcomes.add((budget, any(c.proved for c in choices), any(not c.proved for c in choices)))
+    assert (1, False, True) in outcomes
+    assert (10_000, True, False) in outcomes
+
+
+def test_budget_is_counted_in_nodes_and_reproducible():
+    rule = Rule("window", target_gain=0.0, window=1.0, node_budget=500)
+    pool, levers = hard_pool(1, 60), Levers(diversity=1.0, size=10)
+    one, two = (choose_set(pool, rule, levers, 0.5) for _ in range(2))
+    assert one.nodes == two.nodes == 500
+    assert not one.proved
+    assert (one.value, one.bound, one.chosen.tolist()) == (two.value, two.bound, two.chosen.tolist())
+    assert one.gap == one.bound - one.value > 0.0
+
+
+def test_a_larger_budget_never_worsens_the_result():
+    pool, levers = hard_pool(2, 40), Levers(diversity=1.0, size=7)
+    results = [choose_set(pool, Rule("window", 0.0, 1.0, node_budget=b), levers, 0.5) for b in (1, 10, 100, 1000, 10**4, 10**6)]
+    values, bounds = [r.value for r in results], [r.bound for r in results]
+    assert values == sorted(values)
+    assert bounds == sorted(bounds, reverse=True)
+    assert results[-1].proved
+
+
+def test_a_pool_with_one_feasible_set_needs_no_budget():
+    pool = hard_pool(3, 5)
+    choice = choose_set(pool, Rule("window", 0.0, 1.0, node_budget=1), Levers(diversity=0.5, size=5), 0.5)
+    assert choice.proved
+    assert choice.runner_value == choice.bound == -np.inf
+    assert choice.gap == 0.0
+
+
+@pytest.mark.slow
+def test_the_default_budget_ends_a_hopeless_search():
+    rng = np.random.default_rng(0)
+    pool = Pool(range(1000), rng.normal(size=1000), rng.random(1000), vectors=unit(rng.normal(size=(1000, 48))))
+    choice = choose_set(pool, Rule("window"), Levers(diversity=1.0, size=8), 0.5)
+    assert not choice.proved
+    assert choice.nodes == 1_000_000
+    assert choice.gap > 0.0

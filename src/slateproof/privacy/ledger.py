@@ -1,0 +1,213 @@
+"""The ledger: what ran, in order, and what it costs.
+
+Scope: end-to-end for the learner's releases at the stated unit and neighbouring relation; says nothing about other inputs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from slateproof.errors import InvalidInput, SlateproofWarning
+from slateproof.privacy import events
+from slateproof.privacy.accountants import ACCOUNTANTS, ADD_OR_REMOVE, RELATIONS, Curve, curve, dp_event
+from slateproof.privacy.events import Gaussian, NonPrivate, PoissonGaussian, Release, Streaming, whole
+from slateproof.types.columns import finite_scalar
+
+__all__ = ["UNITS", "Ledger", "check_delta"]
+
+UNITS = ("round", "user")
+
+_FORMAT = "slateproof ledger 1"
+
+
+def check_delta(value: Any) -> float:
+    """``value`` as a delta strictly between 0 and 1: the Gaussian mechanism has no pure-DP figure."""
+    delta = finite_scalar(value, "delta", 0.0, 1.0)
+    if delta in (0.0, 1.0):
+        raise InvalidInput("delta", "must lie strictly between 0 and 1", delta)
+    return delta
+
+
+class Ledger:
+    """Releases that were executed on one protected data set, each recorded by the step that made it.
+
+    ``unit`` is the protected unit ("round": one round of one user with all its item rows; "user": everything of one user),
+    which must also be the unit whose contribution was clipped. ``neighbouring`` is "add-or-remove-one" or "replace-one".
+    ``population`` is the number of units, where it is known and may be stated: a ``delta`` above 1/population then warns.
+
+    Releases compose adaptively: a later one may depend on the outputs of earlier ones, its noise and rate may not depend on the
+    protected data. Nothing can be taken out again, and there is no entry for a step that was only configured.
+
+    Scope: end-to-end for the recorded releases alone.
+    """
+
+    __slots__ = ("_curves", "_releases", "neighbouring", "population", "unit")
+
+    unit: str
+    neighbouring: str
+    population: int | None
+    _releases: list[Release]
+    _curves: dict[str, Curve]
+
+    def __init__(self, unit: str = "round", neighbouring: str = ADD_OR_REMOVE, population: int | None = None) -> None:
+        for field, value, known in (("unit", unit, UNITS), ("neighbouring", neighbouring, RELATIONS)):
+            if value not in known:
+                raise InvalidInput(field, f"must be one of {', '.join(known)}", value)
+        self.unit = unit
+        self.neighbouring = neighbouring
+        self.population = None if population is None else whole(population, "population")
+        self._releases = []
+        self._curves = {}
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """What ran, in order; equal neighbours stand together with a count."""
+        return tuple(self._releases)
+
+    @property
+    def non_private(self) -> str | None:
+        """The reason of the first release without a DP mechanism, or None."""
+        return next((one.reason for one in self._releases if isinstance(one, NonPrivate)), None)
+
+    def __len__(self) -> int:
+        return sum(one.count for one in self._releases)
+
+    def __repr__(self) -> str:
+        return f"Ledger(unit={self.unit!r}, neighbouring={self.neighbouring!r}, {len(self)} releases)"
+
+    def record_gaussian(self, *, noise_multiplier: float, count: int = 1) -> None:
+        """``count`` releases with Gaussian noise, each of which may read every unit. No amplification."""
+        self._add(Gaussian(noise_multiplier, count))
+
+    def record_poisson_gaussian(self, *, sampling_rate: float, noise_multiplier: float, count: int = 1) -> None:
+        """``count`` releases with Gaussian noise, each on a fresh Poisson sample of the units that nobody gets to see.
+
+        Only for a sampler that included every unit independently with this rate. A shuffled epoch, a batch of fixed size or
+        "the rounds that just came in" are none.
+        """
+        self._add(PoissonGaussian(sampling_rate, noise_multiplier, count))
+
+    def record_streaming(self, *, noise_multiplier: float, span: tuple[int, int], stream: str = "stream") -> None:
+        """One Gaussian release on the units that arrived as numbers ``span[0]`` to ``span[1] - 1``, used here and never again.
+
+        Parallel composition without amplification: T releases of one stream over disjoint units cost one unit what the
+        release it was in costs, so the stream costs one release at its smallest noise multiplier. That holds when (a) every
+        unit has one arrival number, not chosen by looking at the data of other units, (b) no two releases share a unit, and
+        (c) unit and clip are the ledger's. (b) is enforced: a span that begins before the end of the last one of its stream is
+        refused. Streams compose with each other, and with everything else, sequentially.
+        """
+        if not isinstance(span, (tuple, list)) or len(span) != 2:
+            raise InvalidInput("span", "must be a pair (start, stop) of arrival numbers", span)
+        event = Streaming(noise_multiplier, span[0], span[1], stream)
+        last = next((one for one in reversed(self._releases) if isinstance(one, Streaming) and one.stream == stream), None)
+        if last is not None and event.start < last.stop:
+            raise InvalidInput("span", f"unit was used already: the stream stands at {last.stop}", event.start, where=stream)
+        self._add(event)
+
+    def record_non_private(self, reason: str, count: int = 1) -> None:
+        """``count`` releases without a DP mechanism, such as a training step with the noise off; epsilon is infinite from here."""
+        self._add(NonPrivate(reason, count))
+
+    def epsilon(self, delta: float, accountant: str = "pld") -> float:
+        """The epsilon of everything recorded, at ``delta``: 0 for an empty ledger, infinite after a non-private release.
+
+        Both accountants give upper bounds; "pld" is the tighter one. Warns where ``delta`` is above 1/population, because a
+        mechanism that publishes one unit in clear can have such a delta.
+        """
+        delta = check_delta(delta)
+        if accountant not in ACCOUNTANTS:
+            raise InvalidInput("accountant", f"must be one of {', '.join(ACCOUNTANTS)}", accountant)
+        if self.population is not None and delta > 1.0 / self.population:
+            warnings.warn(
+                f"delta: {delta:g} is larger than 1/population ({1.0 / self.population:g} for {self.population} units)",
+                SlateproofWarning,
+                stacklevel=2,
+            )
+        if accountant not in self._curves:
+            self._curves[accountant] = curve(self._releases, self.neighbouring, accountant)
+        return self._curves[accountant](delta)
+
+    def dp_event(self) -> Any:
+        """Everything recorded as one ``dp_accounting.DpEvent``; a non-private release stands there as such."""
+        return dp_event(self._releases)
+
+    def merge(self, other: Ledger) -> Ledger:
+        """A new ledger with the releases of both, composed sequentially.
+
+        Refuses another unit, neighbouring relation or population, and streams of one name whose spans overlap.
+        """
+        for field in ("unit", "neighbouring"):
+            if getattr(self, field) != getattr(other, field):
+                raise InvalidInput(field, f"must be that of the first ledger ({getattr(self, field)})", getattr(other, field))
+        if None not in (self.population, other.population) and self.population != other.population:
+            raise InvalidInput("population", f"must be that of the first ledger ({self.population})", other.population)
+        merged = Ledger(self.unit, self.neighbouring, self.population or other.population)
+        streaming = [one for one in (*self._releases, *other._releases) if isinstance(one, Streaming)]
+        rest = [one for one in (*self._releases, *other._releases) if not isinstance(one, Streaming)]
+        merged._restore([*rest, *sorted(streaming, key=lambda one: (one.stream, one.start))])
+        return merged
+
+    def to_dict(self) -> dict[str, Any]:
+        """The ledger as plain JSON values."""
+        return {
+            "format": _FORMAT,
+            "unit": self.unit,
+            "neighbouring": self.neighbouring,
+            "population": self.population,
+            "releases": [events.to_dict(one) for one in self._releases],
+        }
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> Ledger:
+        """The ledger that ``to_dict`` wrote; refuses unknown and missing keys, and everything that recording refuses."""
+        if not isinstance(value, Mapping) or value.get("format") != _FORMAT:
+            raise InvalidInput("ledger", f"must be a table whose format is '{_FORMAT}'", value)
+        expected = {"format", "unit", "neighbouring", "population", "releases"}
+        for key in sorted(expected ^ value.keys()):
+            raise InvalidInput("ledger", f"has exactly the keys {', '.join(sorted(expected))}", key)
+        if not isinstance(value["releases"], (list, tuple)):
+            raise InvalidInput("releases", "must be a list", value["releases"])
+        ledger = cls(value["unit"], value["neighbouring"], value["population"])
+        ledger._restore([events.release(one) for one in value["releases"]])
+        return ledger
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON, as 64 hexadecimal digits."""
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _restore(self, releases: list[Release]) -> None:
+        """Add releases of another ledger; the spans of a stream must be in order and disjoint."""
+        ends: dict[str, int] = {}
+        for one in releases:
+            if isinstance(one, Streaming):
+                if one.start < ends.get(one.stream, 0):
+                    raise InvalidInput("span", "units of one stream must be used once", one.start, where=one.stream)
+                ends[one.stream] = one.stop
+            self._add(one)
+
+    def _add(self, event: Release) -> None:
+        """Append, or raise the count of an equal last entry, so that a million steps take one line."""
+        self._curves.clear()
+        last = self._releases[-1] if self._releases else None
+        joined = None if last is None else _joined(last, event)
+        if joined is None:
+            self._releases.append(event)
+        else:
+            self._releases[-1] = joined
+
+
+def _joined(last: Release, event: Release) -> Release | None:
+    """Both as one entry where they differ in nothing but the count; a gap between two spans counts as used."""
+    if isinstance(last, Streaming) and isinstance(event, Streaming):
+        same = (last.stream, last.noise_multiplier) == (event.stream, event.noise_multiplier)
+        return replace(last, stop=event.stop, count=last.count + event.count) if same else None
+    if type(last) is type(event) and replace(last, count=event.count) == event:
+        return replace(last, count=last.count + event.count)
+    return None

@@ -1,1 +1,31 @@
-"""Room `certify`."""
+"""Certificates: how far scores may move before a slate changes, and how likely they will.
+
+``certify(slate)`` answers for one slate, ``radii`` for a batch, ``topk`` for raw score rankings, ``drift`` for target values over
+rounds, ``plan`` the other way round: which anchor weight or noise keeps a flip probability.
+
+Scope: stability only.
+"""
+
+from slateproof.certify import drift, plan, topk
+from slateproof.certify.certificate import Certificate, ItemRadii
+from slateproof.certify.columns import radii
+from slateproof.certify.make import certify
+from slateproof.certify.noise import Estimate, LowRank
+from slateproof.certify.setchoice import SetCertificate
+from slateproof.certify.tables import Table, certificates, from_margins
+
+__all__ = [
+    "Certificate",
+    "Estimate",
+    "ItemRadii",
+    "LowRank",
+    "SetCertificate",
+    "Table",
+    "certificates",
+    "certify",
+    "drift",
+    "from_margins",
+    "plan",
+    "radii",
+    "topk",
+]

@@ -91,7 +91,7 @@ class Frame:
         """The similarity source as the kernels take it: kind, vectors, flat matrix, stride, tags in CSR form, rows."""
         s = self.slate.pool.similarity
         code = s.code if self.similar else 0
-        return code, s.vectors, s.matrix.ravel(), s.matrix.shape[1], s.tag_ptr, s.tag_ids, self.slate.pool.rows
+        return code, s.vectors, s.matrix.reshape(-1), s.matrix.shape[1], s.tag_ptr, s.tag_ids, self.slate.pool.rows
 
     def base(self, scores: Floats) -> Floats:
         """(1 - lambda) mu-tilde under ``scores``, as the selector evaluates it."""

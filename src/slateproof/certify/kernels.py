@@ -18,9 +18,7 @@ __all__ = ["all_similarities", "reselect", "same_slate", "stepwise"]
 
 
 @njit(cache=True, nogil=True)
-def similarities_to(
-    kind: int, vectors: Any, matrix: Any, stride: int, ptr: Any, tags: Any, rows: Any, item: int, out: Any
-) -> None:
+def similarities_to(kind: int, vectors: Any, matrix: Any, stride: int, ptr: Any, tags: Any, rows: Any, item: int, out: Any) -> None:
     """Similarity of every candidate to ``item``."""
     n = rows.size
     lanes, fresh = np.empty(LANES, np.int64), np.empty(LANES)

@@ -16,7 +16,19 @@ import numpy as np
 from slateproof.types import Rule, Slate
 from slateproof.types.columns import Floats
 
-__all__ = ["UNIT", "down", "evaluation_error", "exp_up", "minus_down", "similarity_bounds", "up"]
+__all__ = [
+    "OPERATIONS",
+    "TINY",
+    "UNIT",
+    "bonus_bound",
+    "down",
+    "evaluation_error",
+    "exp_up",
+    "minus_down",
+    "similarity_bounds",
+    "up",
+    "window_error",
+]
 
 UNIT = 2.0**-53
 OPERATIONS = 20.0
@@ -100,9 +112,9 @@ def evaluation_error(slate: Slate, largest_score: float, largest_bonus: float | 
         size = rest * (largest_score + bonus) + diversity * largest + slate.rule.novelty
     else:
         size = largest + slate.rule.novelty
-    return OPERATIONS * UNIT * size + diversity * error + TINY + rest * _window_error(slate.rule)
+    return OPERATIONS * UNIT * size + diversity * error + TINY + rest * window_error(slate.rule)
 
 
-def _window_error(rule: Rule) -> float:
+def window_error(rule: Rule) -> float:
     """Where w^2 may be subnormal nothing is known about prox but that it lies in [0, 1]."""
     return rule.target_gain if rule.window * rule.window < SMALL_SQUARE else 0.0

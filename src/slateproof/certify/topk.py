@@ -111,5 +111,3 @@ def flip_probability(scores: Any, k: int, sigma: Any, anchor_weight: float = 0.0
     """
     logs = log_flip_probability(scores, k, sigma, anchor_weight)
     return float(np.exp(logs)) if np.ndim(logs) == 0 else np.exp(logs)
-
-

@@ -5,13 +5,13 @@ Scope: none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from slateproof.corpora.columns import Bools, Codes, Coded, Floats, Ids, Ints
+from slateproof.corpora.columns import Bools, Coded, Codes, Floats, Ids, Ints
 from slateproof.corpora.corpus import Corpus, Filter, Items
 from slateproof.corpora.difficulty import difficulty
 from slateproof.errors import InvalidInput
@@ -65,8 +65,8 @@ def build(
     positive_rule: str,
     min_user: int = 1,
     min_item: int = 1,
-    tags: Mapping[int, Sequence[str]] | Mapping[str, Sequence[str]] | None = None,
-    given: Mapping[int, float] | Mapping[str, float] | None = None,
+    tags: Mapping[Any, Iterable[str]] | None = None,
+    given: Mapping[Any, float] | None = None,
     bad_rows: int = 0,
     synthetic: bool = False,
 ) -> Corpus:
@@ -81,17 +81,14 @@ def build(
     user, user_ids = _compact(raw.user, raw.user_ids)
     item, item_ids = _compact(raw.item, raw.item_ids)
     order = _order(user, raw.time)
+    response, positive, time = raw.response, raw.positive, raw.time
     if order is not None:
-        user, item = user[order], item[order]
-    response, positive, time = (
-        column if column is None or order is None else column[order] for column in (raw.response, raw.positive, raw.time)
-    )
-    assert response is not None
-    assert positive is not None
+        user, item, response, positive = user[order], item[order], response[order], positive[order]
+        time = None if time is None else time[order]
     if given is None:
         hard = difficulty(difficulty_rule, item, response, positive, item_ids.size)
     else:
-        hard = np.array([given[i] for i in item_ids.tolist()], np.float64)  # type: ignore[index]
+        hard = np.array([given[i] for i in item_ids.tolist()], np.float64)
     starts, codes, names = _tags(item_ids, tags or {})
     items = Items(item_ids, hard, np.bincount(item, minlength=item_ids.size), starts, codes, names)
     return Corpus(
@@ -126,7 +123,7 @@ def _compact(codes: Codes, ids: Ids) -> Coded:
     return (np.cumsum(used, dtype=np.int32) - np.int32(1))[codes], ids[used]
 
 
-def _order(user: Codes, time: NDArray[np.generic] | None) -> Ints | None:
+def _order(user: Codes, time: Ints | Floats | None) -> Ints | None:
     """The order by user, then time, then row; None where the rows are in it already."""
     same = user[1:] == user[:-1]
     later = np.ones(same.size, bool) if time is None else time[1:] >= time[:-1]
@@ -142,9 +139,9 @@ def _order(user: Codes, time: NDArray[np.generic] | None) -> Ints | None:
     return np.lexsort((time, user))
 
 
-def _tags(ids: Ids, tags: Mapping[int, Iterable[str]] | Mapping[str, Iterable[str]]) -> tuple[Ints, Codes, tuple[str, ...]]:
+def _tags(ids: Ids, tags: Mapping[Any, Iterable[str]]) -> tuple[Ints, Codes, tuple[str, ...]]:
     """CSR of the tags: starts, codes, names; names sorted by code point."""
-    per_item = [sorted(set(tags.get(i, ()))) for i in ids.tolist()]  # type: ignore[call-overload]
+    per_item = [sorted(set(tags.get(i, ()))) for i in ids.tolist()]
     names = tuple(sorted({tag for row in per_item for tag in row}))
     code = {tag: c for c, tag in enumerate(names)}
     starts = np.zeros(ids.size + 1, np.int64)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-__all__ = ["Bools", "Codes", "Coded", "Floats", "Ids", "Ints", "encode", "frozen", "narrow_ids"]
+__all__ = ["Bools", "Coded", "Codes", "Floats", "Ids", "Ints", "encode", "frozen", "narrow_ids"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]

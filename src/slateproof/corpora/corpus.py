@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from slateproof.corpora.columns import Bools, Codes, Floats, Ids, Ints, frozen
-from slateproof.corpora.describe import Description, describe
+from slateproof.corpora.description import Description, describe
 from slateproof.corpora.split import SEED, Split, split_users
 from slateproof.errors import InvalidInput
 
@@ -18,7 +18,7 @@ __all__ = ["Corpus", "Filter", "Items"]
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """One rule that rows had to pass: what it asks, and the number of rows before and after.
+    """One rule that rows (or ``unit``) had to pass: what it asks, and how many there were before and after.
 
     Scope: none.
     """
@@ -26,14 +26,15 @@ class Filter:
     name: str
     before: int
     after: int
+    unit: str = "rows"
 
     def to_text(self) -> str:
         """One line, with the rows it took away."""
-        return f"{self.name}: {self.before:,} -> {self.after:,} rows ({self.before - self.after:,} left out)"
+        return f"{self.name}: {self.before:,} -> {self.after:,} {self.unit} ({self.before - self.after:,} left out)"
 
     def to_dict(self) -> dict[str, str | int]:
         """The same, for JSON."""
-        return {"name": self.name, "before": self.before, "after": self.after}
+        return {"name": self.name, "before": self.before, "after": self.after, "unit": self.unit}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -59,17 +59,19 @@ def read_csv(
     *,
     header: Sequence[str] | None = None,
     delimiter: str = ",",
+    may_be_empty: bool = False,
 ) -> pa.Table:
     """The wanted columns of a file, under our names: int64, float64, text; nulls only where the field allows them.
 
-    ``header`` names the columns of a file that does not name them itself. An empty file or one without rows is refused.
+    ``header`` names the columns of a file that does not name them itself. An empty file is refused, and so is one without rows
+    unless it ``may_be_empty``.
     """
     need_file(path)
     names = list(header) if header is not None else _header(path, fields, delimiter)
     table = _fast(path, fields, names, header is None, delimiter)
     if table is None:
         table = _careful(path, fields, names, header is None, delimiter, bad)
-    if table.num_rows == 0:
+    if table.num_rows == 0 and not may_be_empty:
         raise InvalidInput("rows", "the file has no rows", path.name)
     return table
 
@@ -129,9 +131,7 @@ def finish(columns: Mapping[str, pa.ChunkedArray], fields: Mapping[str, Field]) 
     return pa.table(out)
 
 
-def _careful(
-    path: Path, fields: Mapping[str, Field], names: list[str], has_header: bool, delimiter: str, bad: BadRows
-) -> pa.Table:
+def _careful(path: Path, fields: Mapping[str, Field], names: list[str], has_header: bool, delimiter: str, bad: BadRows) -> pa.Table:
     """Row by row: every value checked, malformed rows counted with their line."""
     places = {ours: names.index(field.name) for ours, field in fields.items()}
     kinds: dict[str, str] = {ours: field.kind for ours, field in fields.items()}
@@ -182,7 +182,14 @@ def _row(
     return row
 
 
-_STORED = {"int": pa.int64(), "iso": pa.int64(), "time": pa.int64(), "float": pa.float64(), "flag": pa.float64(), "text": pa.string()}
+_STORED = {
+    "int": pa.int64(),
+    "iso": pa.int64(),
+    "time": pa.int64(),
+    "float": pa.float64(),
+    "flag": pa.float64(),
+    "text": pa.string(),
+}
 
 
 def _flush(rows: list[list[Any]], kinds: Mapping[str, str], chunks: dict[str, list[pa.Array]]) -> None:

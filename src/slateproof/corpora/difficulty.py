@@ -20,11 +20,10 @@ DifficultyRule = Literal["score", "success", "success-rescaled"]
 RULES: dict[str, str] = {
     "score": "1 - mean response / 100",
     "success": "1 - share of positive responses",
-    "success-rescaled": "1 - share of positive responses, clipped to its 5th and 95th percentile over items, then min-max to [0, 1]",
+    "success-rescaled": "1 - share of positive responses, clipped to its 5th and 95th percentile over items, min-max to [0, 1]",
     "given": "a column of the file",
-    "model": "the generating model's difficulty, min-max to [0, 1]",
 }
-"""What each rule computes, as printed in a corpus description. ``given`` and ``model`` are set by loaders, not asked for."""
+"""What each rule computes, as printed in a corpus description. ``given`` is set by a loader, not asked for."""
 
 
 def difficulty(rule: str, item: Codes, response: Floats, positive: Bools, items: int) -> Floats:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from slateproof.corpora.badrows import BadRows
-from slateproof.corpora.build import Raw, build
+from slateproof.corpora.build import Raw, build, check_count
 from slateproof.corpora.columns import Bools, Codes, Ints
 from slateproof.corpora.corpus import Corpus, Filter
 from slateproof.corpora.csvfile import read_csv
@@ -90,15 +90,18 @@ def load_ednet(
         raise InvalidInput("level", "must be KT1, KT2 or KT4", level)
     bad = BadRows(max_bad_rows)
     questions = read_questions(folder / "contents" / "questions.csv", bad)
-    files = _user_files(folder / level, max_users)
+    files = _user_files(folder / level)
+    found = len(files)
+    if max_users is not None:
+        files = files[: check_count(max_users, "max_users")]
     kept = _read_all(files, questions, _ANSWERS if level == "KT1" else _ACTIONS, bad)
     user, item = np.concatenate(kept.user), np.concatenate(kept.item)
     correct, time = np.concatenate(kept.correct), np.concatenate(kept.time)
     filters = (
+        *((Filter("max_users: the first by number", found, len(files), "user files"),) if max_users is not None else ()),
         *((Filter("action_type is respond", kept.actions, kept.responses),) if level != "KT1" else ()),
         Filter("the question is in questions.csv", kept.responses, kept.known),
         Filter("the row has an answer", kept.known, int(user.size)),
-        *((Filter(f"first {max_users:,} users by number", int(user.size), int(user.size)),) if max_users else ()),
     )
     by_text = np.argsort(np.array(questions.ids))  # item codes follow sorted ids, as in every corpus
     place = np.empty(by_text.size, np.int32)
@@ -108,7 +111,14 @@ def load_ednet(
     user_place = np.empty(users.size, np.int32)
     user_place[users] = np.arange(users.size, dtype=np.int32)
     raw = Raw(
-        user_place[user], names[users], place[item], np.array(questions.ids)[by_text], correct.astype(np.float64), correct, time, filters
+        user_place[user],
+        names[users],
+        place[item],
+        np.array(questions.ids)[by_text],
+        correct.astype(np.float64),
+        correct,
+        time,
+        filters,
     )
     return build(
         raw,
@@ -144,13 +154,13 @@ def read_questions(path: Path, bad: BadRows) -> Questions:
     return Questions(tuple(table["id"].to_pylist()), tuple(table["answer"].to_pylist()), tags)
 
 
-def _user_files(folder: Path, max_users: int | None) -> list[Path]:
+def _user_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise InvalidInput("folder", "there is no such folder", str(folder))
     files = sorted((p for p in folder.iterdir() if _USER.fullmatch(p.name)), key=lambda p: int(p.stem[1:]))
     if not files:
         raise InvalidInput("folder", "must hold one u<number>.csv per user", str(folder))
-    return files if max_users is None else files[:max_users]
+    return files
 
 
 def _read_all(files: list[Path], questions: Questions, fields: dict[str, Field], bad: BadRows) -> _Kept:
@@ -159,7 +169,7 @@ def _read_all(files: list[Path], questions: Questions, fields: dict[str, Field],
     for first, group in _groups(files):
         read = _joined(group, fields)
         if read is None:
-            tables = [_one(path, fields, bad) for path, _ in group]
+            tables = [read_csv(path, fields, bad, may_be_empty=True) for path, _ in group]
             read = pa.concat_tables(tables), [table.num_rows for table in tables]
         table, counts = read
         user = np.repeat(np.arange(first, first + len(group), dtype=np.int32), counts)
@@ -207,10 +217,6 @@ def _joined(group: list[tuple[Path, bytes]], fields: dict[str, Field]) -> tuple[
     table = table.rename_columns(list(fields))
     whole = all(table[ours].null_count == 0 for ours, f in fields.items() if not f.missing)
     return (table, counts) if whole and table.num_rows == sum(counts) else None
-
-
-def _one(path: Path, fields: dict[str, Field], bad: BadRows) -> pa.Table:
-    return read_csv(path, fields, bad)
 
 
 def _keep(table: pa.Table, user: Codes, ids: pa.Array, answers: pa.Array, kept: _Kept) -> None:

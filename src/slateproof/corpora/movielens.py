@@ -88,7 +88,9 @@ def _ratings_dat(path: Path, bad: BadRows) -> pa.Table:
     for gap in ("gap1", "gap2", "gap3"):
         if table[gap].null_count != table.num_rows:
             place = int(pc.index(pc.is_valid(table[gap]), True).as_py())
-            raise InvalidInput("row", "must be user::movie::rating::time", table[gap][place].as_py(), where=f"{path.name} row {place + 1}")
+            raise InvalidInput(
+                "row", "must be user::movie::rating::time", table[gap][place].as_py(), where=f"{path.name} row {place + 1}"
+            )
     return table.select(["user", "item", "rating", "time"])
 
 

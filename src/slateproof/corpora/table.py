@@ -108,7 +108,9 @@ def _positive(responses: Floats, positive_at: float | None, column: str) -> tupl
     other = (responses != 0.0) & (responses != 1.0)
     if other.any():
         place = int(np.flatnonzero(other)[0])
-        raise InvalidInput(column, "must be 0 or 1, unless positive_at says from where on it counts as positive", float(responses[place]))
+        raise InvalidInput(
+            column, "must be 0 or 1, unless positive_at says from where on it counts as positive", float(responses[place])
+        )
     return responses == 1.0, f"{column} = 1"
 
 
@@ -132,5 +134,7 @@ def _given(raw: Raw, column: Floats, name: str) -> dict[Any, float]:
     value[raw.item] = column
     if (other := value[raw.item] != column).any():
         place = int(np.flatnonzero(other)[0])
-        raise InvalidInput(name, "must be the same in all rows of an item", float(column[place]), where=raw.item_ids[raw.item[place]].item())
+        raise InvalidInput(
+            name, "must be the same in all rows of an item", float(column[place]), where=raw.item_ids[raw.item[place]].item()
+        )
     return dict(zip(raw.item_ids.tolist(), value.tolist(), strict=True))

@@ -1,0 +1,362 @@
+"""The audit log: write slates once, replay them anywhere, prove everything."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from slateproof.audit.catalogs import CatalogShelf
+from slateproof.audit.checkpoint import Checkpoint
+from slateproof.audit.committer import Committer
+from slateproof.audit.errors import KeyMismatch, LogClosed, LogUnreadable, LogWriteFailed, MissingKey
+from slateproof.audit.files import Folder
+from slateproof.audit.header import Header
+from slateproof.audit.keys import PrivateKeyLike, PublicKey, PublicKeyLike, private_key
+from slateproof.audit.lock import WriterLock
+from slateproof.audit.merkle import ConsistencyProof, InclusionProof, Peaks, consistency, inclusion
+from slateproof.audit.replay import replay_record
+from slateproof.audit.report import VerifyReport
+from slateproof.audit.rows import Entry, bytes_of, rows_of
+from slateproof.audit.seal import seal
+from slateproof.audit.store import Store
+from slateproof.audit.verify import verify_store
+from slateproof.errors import InvalidInput
+from slateproof.types import Slate
+
+__all__ = ["AuditLog", "MarginAndRadius"]
+
+DEFAULT_PENDING = 64 << 20
+"""Bytes of waiting slates above which ``append`` commits by itself."""
+
+
+class MarginAndRadius(Protocol):
+    """What the log takes from a certificate."""
+
+    @property
+    def margin(self) -> float:
+        """Gamma, rounded down."""
+        ...
+
+    @property
+    def radius(self) -> float:
+        """The l-infinity radius, rounded down."""
+        ...
+
+
+class AuditLog:
+    """An append-only log of slates in one folder (or object store URL).
+
+    ``append`` buffers; ``commit`` writes what waits, signs a checkpoint over everything so far, and returns when both are durable.
+    What was not committed is lost in a crash, what was committed is not. ``append`` commits by itself when ``max_pending_bytes``
+    wait, and a background thread does so every ``flush_every_seconds`` where that is given. Safe to share between threads; one
+    writer per log, which is whoever appends first and lasts until ``close``.
+
+    Scope: conditional; the log inherits the privacy status of what is written into it.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        key: Ed25519PrivateKey | None,
+        lock: WriterLock | None,
+        max_pending_bytes: int,
+        flush_every_seconds: float | None,
+    ) -> None:
+        self._store = store
+        self._key = key
+        self._lock = lock
+        self._guard = threading.RLock()
+        self._pending: list[Entry] = []
+        self._pending_bytes = 0
+        self._max_pending = max_pending_bytes
+        self._shelf = CatalogShelf(store.folder)
+        self._checkpoint, self._peaks = store.last()
+        self._writing = lock is not None
+        self._unsure = False
+        self._closed = False
+        self._committer = None if flush_every_seconds is None else Committer(self._flush, flush_every_seconds)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        level: str = "replay",
+        key: PrivateKeyLike | None = None,
+        *,
+        scope: Mapping[str, Any] | None = None,
+        flush_every_seconds: float | None = None,
+        max_pending_bytes: int = DEFAULT_PENDING,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> AuditLog:
+        """A new log in a new or empty folder.
+
+        ``level``: "replay" (slates can be selected again) or "monitor" (O(K) per slate, with commitments to the inputs). ``key``
+        signs the checkpoints: an Ed25519 private key, its 32 bytes, or a PEM file; None leaves them unsigned. ``scope``: what
+        ``privacy.assess(...).to_dict()`` says of the inputs; it stands in the header, its digest and regime in every record.
+        """
+        signer = None if key is None else private_key(key)
+        _check_limits(flush_every_seconds, max_pending_bytes)
+        secret = secrets.token_bytes(32)
+        header = Header.new(level, secret, None if signer is None else PublicKey.of(signer).vkey, scope)
+        peaks = Peaks()
+        checkpoint = Checkpoint.sign(header.origin, 0, peaks.root(), signer)
+        store = Store.create(Folder(path, storage_options), header, secret, checkpoint, peaks)
+        return cls(store, signer, _lock(store), max_pending_bytes, flush_every_seconds)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        key: PrivateKeyLike | None = None,
+        *,
+        flush_every_seconds: float | None = None,
+        max_pending_bytes: int = DEFAULT_PENDING,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> AuditLog:
+        """An existing log, for reading, and for appending once ``append`` is called (a signed log then needs its ``key``)."""
+        signer = None if key is None else private_key(key)
+        _check_limits(flush_every_seconds, max_pending_bytes)
+        store = Store.open(path, storage_options)
+        if signer is not None and PublicKey.of(signer).vkey != store.header.vkey:
+            raise KeyMismatch(f"key: is not the one this log is signed with ({store.header.vkey or 'it is unsigned'})")
+        return cls(store, signer, None, max_pending_bytes, flush_every_seconds)
+
+    @property
+    def header(self) -> Header:
+        """What the log is: level, scope, public key."""
+        return self._store.header
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The last commitment."""
+        return self._checkpoint
+
+    @property
+    def store(self) -> Store:
+        """The table under the log."""
+        return self._store
+
+    @property
+    def catalogs(self) -> CatalogShelf:
+        """The catalogues stored with the log."""
+        return self._shelf
+
+    def __len__(self) -> int:
+        """Committed records."""
+        return self._checkpoint.size
+
+    def append(
+        self,
+        slate: Slate,
+        *,
+        round_id: str | int | None = None,
+        subject: str | int | None = None,
+        certificate: MarginAndRadius | None = None,
+        movement: float | None = None,
+    ) -> None:
+        """Add a slate to what waits for the next commit. Labels are stored as text."""
+        self._add([_entry(slate, round_id, subject, certificate, movement)])
+
+    def append_batch(
+        self,
+        slates: Iterable[Slate],
+        *,
+        round_ids: Iterable[str | int | None] | None = None,
+        subjects: Iterable[str | int | None] | None = None,
+    ) -> None:
+        """Add many slates; ``round_ids`` and ``subjects`` have one label per slate where given."""
+        listed = list(slates)
+        rounds = _labels("round_ids", round_ids, len(listed))
+        who = _labels("subjects", subjects, len(listed))
+        self._add([_entry(slate, r, s, None, None) for slate, r, s in zip(listed, rounds, who, strict=True)])
+
+    def _add(self, entries: list[Entry]) -> None:
+        with self._guard:
+            self._claim()
+            for entry in entries:
+                if self._store.header.level == "replay":
+                    _check_kept(entry.slate)
+                self._pending.append(entry)
+                self._pending_bytes += bytes_of(entry.slate)
+                if self._pending_bytes >= self._max_pending:
+                    self.commit()
+        if self._committer is not None:
+            self._committer.check()
+
+    def commit(self) -> Checkpoint:
+        """Write everything that waits and a checkpoint over all records; both are durable when this returns.
+
+        On failure nothing new is committed, what waited still waits, and the call may be repeated.
+        """
+        with self._guard:
+            if self._closed:
+                raise LogClosed("the log is closed")
+            if self._unsure:
+                self._settle()
+            if not self._pending:
+                return self._checkpoint
+            self._claim()
+            entries = list(self._pending)
+            for catalog in {id(e.slate.pool.catalog): e.slate.pool.catalog for e in entries}.values():
+                if catalog is not None and self._store.header.level == "replay":
+                    self._shelf.put(catalog)
+            rows = rows_of(entries, self._store.header.context)
+            self._write(seal(rows, self._checkpoint.size, self._secret(), self._store.header.level == "monitor"))
+            self._pending.clear()
+            self._pending_bytes = 0
+            return self._checkpoint
+
+    def _write(self, records: Any) -> None:
+        peaks = self._peaks.copy()
+        peaks.extend(b"".join(records.column("leaf_hash").to_pylist()))
+        checkpoint = Checkpoint.sign(self._store.header.origin, peaks.size, peaks.root(), self._key)
+        try:
+            self._store.append(records, checkpoint, peaks)
+        except LogWriteFailed:
+            # The commit may have landed before the error: look before writing again.
+            self._unsure = True
+            raise
+        self._checkpoint, self._peaks = checkpoint, peaks
+
+    def _settle(self) -> None:
+        """After a failed commit: take over what did land."""
+        self._store.refresh()
+        checkpoint, peaks = self._store.last()
+        landed = checkpoint.size - self._checkpoint.size
+        if not 0 <= landed <= len(self._pending):
+            raise LogUnreadable("another writer appended to this log; open it again")
+        del self._pending[:landed]
+        self._pending_bytes = sum(bytes_of(entry.slate) for entry in self._pending)
+        self._checkpoint, self._peaks = checkpoint, peaks
+        self._unsure = False
+
+    def _claim(self) -> None:
+        """Become the writer: take the lock, and continue from what stands in the log now."""
+        if self._closed:
+            raise LogClosed("the log is closed")
+        if self._writing:
+            return
+        if self._store.header.vkey is not None and self._key is None:
+            raise MissingKey("the log is signed: open it with its private key to append")
+        self._secret()
+        lock = _lock(self._store)
+        self._store.refresh()
+        checkpoint, peaks = self._store.last()
+        if peaks.size != checkpoint.size or peaks.root() != checkpoint.root:
+            if lock is not None:
+                lock.release()
+            raise LogUnreadable("the stored tree does not fit the last checkpoint; verify the log before appending to it")
+        self._lock, self._checkpoint, self._peaks, self._writing = lock, checkpoint, peaks, True
+
+    def _secret(self) -> bytes:
+        if self._store.secret is None:
+            raise LogUnreadable("the log is a masked copy: it can be verified, not continued")
+        return self._store.secret
+
+    def _flush(self) -> None:
+        with self._guard:
+            if not self._closed and self._pending:
+                self.commit()
+
+    def verify(
+        self,
+        checkpoint: Checkpoint | str | Path | None = None,
+        public_key: PublicKeyLike | None = None,
+        *,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> VerifyReport:
+        """Check everything that was committed; see ``verify_store``."""
+        with self._guard:
+            self._store.refresh()
+        return verify_store(self._store, checkpoint, public_key, progress)
+
+    def replay(self, index: int) -> Slate:
+        """Select record ``index`` again from its logged inputs, whose digest is checked first."""
+        self._check_index(index)
+        return replay_record(self._store, self._shelf, index)
+
+    def prove(self, index: int) -> InclusionProof:
+        """That record ``index`` stands under the last checkpoint."""
+        self._check_index(index)
+        size = self._checkpoint.size
+        leaves = self._store.leaves(size)
+        return InclusionProof(index, size, leaves[32 * index : 32 * index + 32], inclusion(leaves, index, size))
+
+    def prove_since(self, checkpoint: Checkpoint | str | Path) -> ConsistencyProof:
+        """That the last checkpoint extends an earlier one."""
+        old, size = Checkpoint.of(checkpoint), self._checkpoint.size
+        if old.size > size:
+            raise InvalidInput("checkpoint", f"is ahead of the log, which has {size} records", old.size)
+        path = consistency(self._store.leaves(size), old.size, size) if 0 < old.size < size else ()
+        return ConsistencyProof(old.size, size, path)
+
+    def _check_index(self, index: int) -> None:
+        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < self._checkpoint.size:
+            raise InvalidInput("index", f"must be a committed record, 0 to {self._checkpoint.size - 1}", index)
+
+    def close(self) -> None:
+        """Commit what waits and give the log back to other writers."""
+        if self._committer is not None:
+            self._committer.stop()
+        with self._guard:
+            if self._closed:
+                return
+            try:
+                if self._pending:
+                    self.commit()
+            finally:
+                self._closed = True
+                if self._lock is not None:
+                    self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def _lock(store: Store) -> WriterLock | None:
+    return None if store.folder.local is None else WriterLock(store.folder.local)
+
+
+def _entry(slate: Slate, round_id: Any, subject: Any, certificate: MarginAndRadius | None, movement: float | None) -> Entry:
+    if not isinstance(slate, Slate):
+        raise InvalidInput("slate", "must be a Slate", type(slate).__name__)
+    certified = None if certificate is None else (float(certificate.margin), float(certificate.radius))
+    moved = None if movement is None else float(movement)
+    return Entry(slate, _label("round_id", round_id), _label("subject", subject), certified, moved)
+
+
+def _label(field: str, value: Any) -> str | None:
+    if value is None or type(value) is str:
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise InvalidInput(field, "must be a string or an integer", value)
+    return str(value)
+
+
+def _labels(field: str, values: Iterable[Any] | None, size: int) -> list[Any]:
+    listed = [None] * size if values is None else list(values)
+    if len(listed) != size:
+        raise InvalidInput(field, f"must have one label per slate ({size})", len(listed))
+    return listed
+
+
+def _check_kept(slate: Slate) -> None:
+    steps = slate.steps
+    if slate.pool.catalog is None and getattr(steps, "similarities", True) is None and slate.pool.similarity.kind != "none":
+        raise InvalidInput("slate", "its similarities were not kept; a replay log needs them, or a pool from a catalogue")
+
+
+def _check_limits(seconds: float | None, pending: int) -> None:
+    if seconds is not None and not seconds > 0:
+        raise InvalidInput("flush_every_seconds", "must be above 0", seconds)
+    if pending < 1:
+        raise InvalidInput("max_pending_bytes", "must be at least 1", pending)

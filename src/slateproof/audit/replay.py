@@ -1,0 +1,100 @@
+"""Selecting a logged record again, and comparing what comes out with what was logged, bit for bit.
+
+Scope: stability only; that a slate follows from its inputs says nothing about where the inputs came from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from slateproof import certify
+from slateproof.audit.catalogs import CatalogShelf
+from slateproof.audit.errors import DamagedRecord, LogUnreadable, NotReplayable
+from slateproof.audit.records import Records
+from slateproof.audit.schema import FIELDS, REPLAY_NEEDS
+from slateproof.audit.seal import commitments_of, leaves_in
+from slateproof.audit.store import Store
+from slateproof.select import selector_of
+from slateproof.types import SetChoice, Slate
+from slateproof.types.trace import TIE_RULE
+
+__all__ = ["difference", "find_record", "replay_record", "select_again"]
+
+_NEEDED = [FIELDS.index(field) for field in REPLAY_NEEDS]
+
+
+def find_record(store: Store, shelf: CatalogShelf, index: int) -> tuple[Records, int]:
+    """The batch and the row that hold record ``index``."""
+    for batch in store.batches(None, index, index + 1):
+        places = np.flatnonzero(batch.column("index").to_numpy(zero_copy_only=False) == index)
+        if places.size:
+            return Records(batch.slice(int(places[0]), 1), shelf), 0
+    raise LogUnreadable(f"record {index} is not in the files of the log")
+
+
+def replay_record(store: Store, shelf: CatalogShelf, index: int) -> Slate:
+    """Check the digest of a record, then select it again from its inputs."""
+    records, row = find_record(store, shelf, index)
+    commitments, withheld = commitments_of(records.batch, store.secret)
+    if leaves_in(records.batch, commitments)[row] != records.value("leaf_hash", row):
+        raise DamagedRecord(f"record {index} does not give the digest that was committed for it")
+    missing = [FIELDS[place] for place in _NEEDED if withheld[place][row]]
+    if missing:
+        raise NotReplayable(f"record {index} does not hold {', '.join(missing)}: it cannot be selected again")
+    return select_again(records, row)
+
+
+def select_again(records: Records, row: int) -> Slate:
+    """The slate that the logged inputs give; refuses inputs that no selector would take."""
+    pool, levers, state, rule, policy_digest = records.inputs(row)
+    slate = selector_of(rule).select(pool, levers, state)
+    return Slate(slate.pool, slate.levers, slate.state, slate.rule, slate.target, slate.steps, policy_digest)
+
+
+def difference(records: Records, row: int, slate: Slate) -> str | None:
+    """What the log says otherwise than the slate selected again; None where all agree bit for bit."""
+    for name, found in _outcome(slate).items():
+        logged = records.numbers(name, row)
+        if logged is None or logged.size != found.size or logged.tobytes() != found.tobytes():
+            return _sentence(name, logged, found)
+    if records.ids("slate", row) != slate.ids:
+        return f"slate is logged as {list(records.ids('slate', row))}, and the inputs give {list(slate.ids)}"
+    scalars: dict[str, Any] = {"target": slate.target, "tie_rule": TIE_RULE}
+    if isinstance(slate.steps, SetChoice):
+        scalars |= {f"set_{name}": getattr(slate.steps, name) for name in ("window", "nodes", "bound", "proved")}
+    if records.value("certified_margin", row) is not None:
+        certificate = certify.certify(slate)
+        scalars |= {"certified_margin": certificate.margin, "certified_radius": certificate.radius}
+    for name, found in scalars.items():
+        logged = records.value(name, row)
+        if logged != found:
+            return f"{name} is logged as {logged!r}, and the inputs give {found!r}"
+    return None
+
+
+def _outcome(slate: Slate) -> dict[str, Any]:
+    """The numeric outcome of a slate, as it is logged; a replayed pool stands in id order."""
+    steps = slate.steps
+    out: dict[str, Any] = {"shaped": steps.shaped, "chosen": steps.chosen.astype(np.int32)}
+    if isinstance(steps, SetChoice):
+        out |= {
+            "runners": steps.runner_up.astype(np.int32),
+            "chosen_objective": np.array([steps.value]),
+            "runner_objective": np.array([steps.runner_value]),
+            "chosen_similarity": np.array([steps.similarity]),
+            "runner_similarity": np.array([steps.runner_similarity]),
+        }
+    else:
+        out["runners"] = steps.runners.astype(np.int32)
+        for name in ("chosen_objective", "runner_objective", "chosen_similarity", "runner_similarity"):
+            out[name] = getattr(steps, name)
+    return out | {"margins": slate.margins}
+
+
+def _sentence(name: str, logged: Any, found: Any) -> str:
+    if logged is None or logged.size != found.size:
+        return f"{name} is logged with {0 if logged is None else logged.size} values, and the inputs give {found.size}"
+    place = int(np.flatnonzero(~((logged == found) | (np.isnan(logged) & np.isnan(found))))[:1].sum())
+    return f"{name} at place {place} is logged as {logged[place].item()!r}, and the inputs give {found[place].item()!r}"

@@ -1,0 +1,91 @@
+"""From rows to sealed records: place, commitments and leaf hash are added; and back: what a stored record commits to.
+
+Scope: none; commitments.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from slateproof.audit.canonical import SALT, commit_fields, leaves_of, salts_of
+from slateproof.audit.idlists import null_array
+from slateproof.audit.schema import COLUMNS, FIELDS, MONITOR_DROPS, SCHEMA
+
+__all__ = ["commitments_of", "leaves_in", "seal", "withhold"]
+
+
+def seal(rows: pa.RecordBatch, first: int, secret: bytes, monitor: bool) -> pa.RecordBatch:
+    """Records of the table from rows: they take the places from ``first`` on. A monitor record keeps O(K) of them."""
+    size = len(rows)
+    index = range(first, first + size)
+    commitments = commit_fields(rows, _by_field(salts_of(secret, index), size))
+    leaves = leaves_of(index, commitments)
+    if monitor:
+        kept, columns = withhold(rows, commitments, frozenset(MONITOR_DROPS))
+    else:
+        kept, columns = null_array(pa.list_(pa.binary()), size), [rows.column(column.name) for column in COLUMNS]
+    head = [
+        pa.array(np.arange(first, first + size)),
+        pa.array(leaves, pa.binary()),
+        kept,
+        null_array(pa.list_(pa.binary()), size),
+        null_array(pa.string(), size),
+    ]
+    return pa.RecordBatch.from_arrays([*head, *columns], schema=SCHEMA)
+
+
+def withhold(rows: pa.RecordBatch, commitments: list[list[bytes]], fields: frozenset[str]) -> tuple[pa.Array, list[pa.Array]]:
+    """(commitments column, columns) with ``fields`` left out: their values are null, their commitments stand instead."""
+    size = len(rows)
+    shown: list[list[bytes | None]] = [
+        list(commitments[place]) if field in fields else [None] * size for place, field in enumerate(FIELDS)
+    ]
+    column = pa.array([list(values) for values in zip(*shown, strict=True)], pa.list_(pa.binary()))
+    columns = [null_array(c.type, size) if c.field in fields else rows.column(c.name) for c in COLUMNS]
+    return column, columns
+
+
+def commitments_of(batch: pa.RecordBatch, secret: bytes | None) -> tuple[list[list[bytes]], list[Any]]:
+    """Commitments by field of stored records, recomputed from their values, and by field which records withhold it.
+
+    A withheld field counts with the commitment that is stored in its place. Without ``secret`` (a masked copy) the salts come
+    from the records.
+    """
+    size = len(batch)
+    if secret is not None:
+        salts = _by_field(salts_of(secret, batch.column("index").to_numpy(zero_copy_only=False)), size)
+    else:
+        salts = _stored_salts(batch)
+    found = commit_fields(batch, salts)
+    withheld = [np.zeros(size, bool) for _ in FIELDS]
+    if batch.column("commitments").null_count < size:
+        for row, kept in enumerate(batch.column("commitments").to_pylist()):
+            for place, value in enumerate((kept or [])[: len(FIELDS)]):
+                if value is not None:
+                    found[place][row] = value
+                    withheld[place][row] = True
+    return found, withheld
+
+
+def leaves_in(batch: pa.RecordBatch, commitments: list[list[bytes]]) -> list[bytes]:
+    """Leaf hashes of stored records from their commitments, at the places that they claim."""
+    return leaves_of(batch.column("index").to_numpy(zero_copy_only=False), commitments)
+
+
+def _by_field(salts: bytes, size: int) -> list[bytes]:
+    table = np.frombuffer(salts, np.uint8).reshape(size, len(FIELDS), SALT)
+    return [table[:, place].tobytes() for place in range(len(FIELDS))]
+
+
+def _stored_salts(batch: pa.RecordBatch) -> list[bytes]:
+    rows = [_exact(values) for values in batch.column("salts").to_pylist()]
+    return [b"".join(values) for values in zip(*rows, strict=True)] if rows else [b""] * len(FIELDS)
+
+
+def _exact(values: list[bytes | None] | None) -> list[bytes]:
+    """One salt per field; what is missing or misshapen becomes zeros, and then the digest does not fit."""
+    found = [value if value is not None and len(value) == SALT else bytes(SALT) for value in values or []]
+    return (found + [bytes(SALT)] * len(FIELDS))[: len(FIELDS)]

@@ -1,0 +1,274 @@
+"""The table under a log: a Delta table, append only, one commit per checkpoint.
+
+A commit is one Parquet file and one entry of the Delta log, which names the file and carries the signed checkpoint: data and
+checkpoint become visible together or not at all. A crash before the entry leaves a file that nothing refers to.
+
+Scope: none; storage.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction
+
+from slateproof.audit.checkpoint import Checkpoint
+from slateproof.audit.errors import LogExists, LogUnreadable, LogWriteFailed, NotALog
+from slateproof.audit.files import Folder
+from slateproof.audit.header import Header
+from slateproof.audit.merkle import HASH, Peaks
+from slateproof.audit.schema import SCHEMA
+from slateproof.errors import InvalidInput
+
+__all__ = ["DataFile", "Store"]
+
+HEADER, SECRET_KEY, MASKED = "slateproof.header", "slateproof.secret", "slateproof.masked"
+NOTE, PEAKS = "slateproof.checkpoint", "slateproof.peaks"
+ROWS = 4096
+"""Rows per row group, and per batch when reading: a few megabytes at 100 candidates."""
+
+_LOG_ENTRIES_PER_SNAPSHOT = 100
+_DICTIONARIES = [field.name for field in SCHEMA if field.type == pa.string()]
+_FLOATS = [f"{field.name}.list.element" for field in SCHEMA if field.type == pa.list_(pa.float64())]
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One Parquet file: ``first`` and ``last`` are the places of its records (by the table's statistics).
+
+    Scope: none; storage.
+    """
+
+    path: str
+    rows: int
+    first: int
+    last: int
+
+
+class Store:
+    """A log's table: header, files, last checkpoint.
+
+    Scope: none; storage.
+    """
+
+    def __init__(self, folder: Folder, table: Any) -> None:
+        self.folder = folder
+        self._table = table
+        configuration = table.metadata().configuration
+        if HEADER not in configuration:
+            raise NotALog(f"{folder.uri}: is a Delta table, but no slateproof log")
+        self.header = Header.parse(configuration[HEADER])
+        self.append_only = configuration.get("delta.appendOnly") == "true"
+        self.masked = MASKED in configuration
+        self.secret = _secret(configuration.get(SECRET_KEY))
+
+    @classmethod
+    def create(cls, folder: Folder, header: Header, secret: bytes | None, checkpoint: Checkpoint, peaks: Peaks) -> Store:
+        """A new table in an empty folder, with its first checkpoint."""
+        if not folder.is_empty():
+            raise LogExists(f"{folder.uri}: a log is created in a new or empty folder, and this one is not")
+        configuration = {
+            "delta.appendOnly": "true",
+            "delta.enableExpiredLogCleanup": "false",
+            HEADER: json.dumps(header.to_dict(), sort_keys=True),
+        }
+        if secret is not None:
+            configuration[SECRET_KEY] = secret.hex()
+        try:
+            if folder.local is not None:
+                folder.local.mkdir(parents=True, exist_ok=True)
+            table = DeltaTable.create(
+                folder.uri,
+                SCHEMA,
+                name="slateproof audit log",
+                configuration=configuration,
+                storage_options=folder.options,
+                raise_if_key_not_exists=False,
+                commit_properties=_properties(checkpoint, peaks),
+            )
+            folder.sync(_entry(0))
+        except (OSError, DeltaError) as why:
+            raise LogWriteFailed(f"{folder.uri}: the log cannot be created ({why})") from why
+        return cls(folder, table)
+
+    @classmethod
+    def open(cls, location: str | Path, options: Mapping[str, str] | None = None) -> Store:
+        """An existing log; refuses a folder that holds none."""
+        folder = Folder(location, options)
+        if folder.local is not None and not (folder.local / "_delta_log").is_dir():
+            raise NotALog(f"{folder.uri}: holds no slateproof log")
+        try:
+            return cls(folder, DeltaTable(folder.uri, storage_options=folder.options))
+        except TableNotFoundError as why:
+            raise NotALog(f"{folder.uri}: holds no slateproof log") from why
+        except (DeltaError, OSError, ValueError) as why:
+            if isinstance(why, InvalidInput):
+                raise
+            raise LogUnreadable(f"{folder.uri}: the Delta log cannot be read ({why})") from why
+
+    def refresh(self) -> None:
+        """See what was committed since."""
+        try:
+            self._table.update_incremental()
+        except (DeltaError, OSError) as why:
+            raise LogUnreadable(f"{self.folder.uri}: the Delta log cannot be read ({why})") from why
+
+    def append(self, rows: pa.RecordBatch, checkpoint: Checkpoint, peaks: Peaks) -> None:
+        """Write rows and checkpoint in one durable step; on failure nothing new is visible."""
+        first = checkpoint.size - len(rows)
+        path = f"records-{first:012d}-{uuid.uuid4().hex}.parquet"
+        try:
+            self._write(path, rows)
+        except OSError as why:
+            self._discard(path)
+            raise LogWriteFailed(f"{self.folder.uri}: records cannot be written ({why})") from why
+        stats = {"numRecords": len(rows), "minValues": {"index": first}, "maxValues": {"index": checkpoint.size - 1}}
+        version = self._table.version() + 1
+        try:
+            size = self.folder.size(path)
+            action = AddAction(path, size, {}, int(time.time() * 1000), True, json.dumps(stats))
+            self._table.create_write_transaction(
+                [action],
+                "append",
+                SCHEMA,
+                commit_properties=_properties(checkpoint, peaks),
+                post_commithook_properties=PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False),
+            )
+            self._table.update_incremental()
+            self.folder.sync(_entry(version))
+        except (OSError, DeltaError) as why:
+            raise LogWriteFailed(f"{self.folder.uri}: the commit failed ({why})") from why
+
+    def _write(self, path: str, rows: pa.RecordBatch) -> None:
+        with self.folder.output(path) as stream:
+            pq.write_table(
+                pa.Table.from_batches([rows]),
+                stream,
+                row_group_size=ROWS,
+                compression="zstd",
+                compression_level=1,
+                use_dictionary=_DICTIONARIES,
+                use_byte_stream_split=_FLOATS,
+                column_encoding={"candidate_rows.list.element": "DELTA_BINARY_PACKED", "index": "DELTA_BINARY_PACKED"},
+                write_page_checksum=True,
+                store_schema=False,
+            )
+        self.folder.sync(path)
+
+    def _discard(self, path: str) -> None:
+        """Best effort: a file that no commit names is harmless, it only takes room."""
+        try:
+            self.folder.remove(path)
+        except OSError:
+            return
+
+    def last(self) -> tuple[Checkpoint, Peaks]:
+        """The newest checkpoint and the tree's peaks, as the writer stored them."""
+        try:
+            for entry in (*self._table.history(1), *self._table.history()):
+                if NOTE in entry:
+                    return Checkpoint.parse(entry[NOTE]), _peaks(entry)
+        except (DeltaError, OSError, ValueError, KeyError) as why:
+            raise LogUnreadable(f"{self.folder.uri}: the last checkpoint is damaged ({why})") from why
+        raise LogUnreadable(f"{self.folder.uri}: the log has no checkpoint")
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """All checkpoints that the Delta log still holds and that can be read, newest first."""
+        found = []
+        for entry in self._table.history():
+            try:
+                found.append(Checkpoint.parse(entry[NOTE]))
+            except (KeyError, InvalidInput):
+                continue
+        return found
+
+    def files(self) -> list[DataFile]:
+        """The data files in the order of their records."""
+        try:
+            actions = pa.table(self._table.get_add_actions(flatten=True)).to_pylist()
+            found = [DataFile(a["path"], int(a["num_records"]), int(a["min.index"]), int(a["max.index"])) for a in actions]
+        except (DeltaError, OSError, ValueError, KeyError, TypeError) as why:
+            raise LogUnreadable(f"{self.folder.uri}: the list of files is damaged ({why})") from why
+        return sorted(found, key=lambda file: (file.first, file.path))
+
+    def batches(self, columns: list[str] | None = None, start: int = 0, stop: int | None = None) -> Iterator[pa.RecordBatch]:
+        """Records in the order of their places, a few thousand at a time; only files and row groups that may hold them."""
+        for file in self.files():
+            if file.last >= start and (stop is None or file.first < stop):
+                yield from self.file_batches(file, columns, start - file.first, None if stop is None else stop - file.first)
+
+    def file_batches(
+        self, file: DataFile, columns: list[str] | None = None, start: int = 0, stop: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The records of one file that stand in the row groups covering rows ``start`` to ``stop``."""
+        try:
+            with self.folder.input(file.path) as stream, pq.ParquetFile(stream, page_checksum_verification=True) as parquet:
+                groups = _groups(parquet.metadata, start, stop)
+                if groups:
+                    yield from parquet.iter_batches(ROWS, row_groups=groups, columns=columns, use_threads=True)
+        except (OSError, pa.ArrowException) as why:
+            raise LogUnreadable(f"{file.path}: cannot be read ({why})") from why
+
+    def leaves(self, stop: int | None = None) -> bytes:
+        """The stored leaf hashes of the first ``stop`` records, 32 bytes each."""
+        parts = []
+        for batch in self.batches(["leaf_hash"], 0, stop):
+            parts.append(b"".join(batch.column(0).to_pylist()))
+        return b"".join(parts)[: None if stop is None else HASH * stop]
+
+    @property
+    def version(self) -> int:
+        """The Delta version this object sees."""
+        return int(self._table.version())
+
+    def uris(self) -> list[str]:
+        """Addresses of the data files, for other readers."""
+        return list(self._table.file_uris())
+
+
+def _groups(metadata: Any, start: int, stop: int | None) -> list[int]:
+    groups, row = [], 0
+    for group in range(metadata.num_row_groups):
+        rows = metadata.row_group(group).num_rows
+        if row + rows > start and (stop is None or row < stop):
+            groups.append(group)
+        row += rows
+    return groups
+
+
+def _entry(version: int) -> str:
+    return f"_delta_log/{version:020d}.json"
+
+
+def _properties(checkpoint: Checkpoint, peaks: Peaks) -> CommitProperties:
+    hashes = [value.hex() for value in peaks.hashes]
+    metadata = {NOTE: checkpoint.note, PEAKS: json.dumps({"size": peaks.size, "hashes": hashes})}
+    # No retry: a commit takes the next version or fails, so two writers can never both append.
+    return CommitProperties(custom_metadata=metadata, max_commit_retries=0)
+
+
+def _peaks(entry: Mapping[str, Any]) -> Peaks:
+    stored = json.loads(entry[PEAKS])
+    return Peaks(int(stored["size"]), [bytes.fromhex(value) for value in stored["hashes"]])
+
+
+def _secret(text: str | None) -> bytes | None:
+    if text is None:
+        return None
+    try:
+        secret = bytes.fromhex(text)
+    except ValueError as why:
+        raise LogUnreadable("the secret of the log is damaged") from why
+    if len(secret) != 32:
+        raise LogUnreadable("the secret of the log is damaged")
+    return secret

@@ -1,0 +1,222 @@
+"""Checking a whole log, from its bytes to its slates, in bounded memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from slateproof.audit.catalogs import CatalogShelf
+from slateproof.audit.checkpoint import Checkpoint
+from slateproof.audit.errors import LogError, LogUnreadable
+from slateproof.audit.keys import PublicKey, PublicKeyLike, public_key
+from slateproof.audit.merkle import HASH, Peaks, root_of
+from slateproof.audit.records import Records
+from slateproof.audit.replay import difference, select_again
+from slateproof.audit.report import Findings, VerifyReport
+from slateproof.audit.schema import FIELDS, MONITOR_DROPS, REPLAY_NEEDS
+from slateproof.audit.seal import commitments_of, leaves_in
+from slateproof.audit.store import Store
+from slateproof.errors import InvalidInput
+
+__all__ = ["verify_log", "verify_store"]
+
+Progress = Callable[[int, int], None]
+
+
+def verify_log(
+    path: str | Path,
+    checkpoint: Checkpoint | str | Path | None = None,
+    public_key: PublicKeyLike | None = None,
+    progress: Progress | None = None,
+) -> VerifyReport:
+    """The verdict on the log at ``path``; a log that cannot be opened gives a report that says so (exit code 2).
+
+    Scope: stability only.
+    """
+    try:
+        return verify_store(Store.open(path), checkpoint, public_key, progress)
+    except (LogError, InvalidInput) as why:
+        return VerifyReport(0, failure=str(why))
+
+
+def verify_store(
+    store: Store,
+    checkpoint: Checkpoint | str | Path | None = None,
+    key: PublicKeyLike | None = None,
+    progress: Progress | None = None,
+) -> VerifyReport:
+    """Check header, signature, every digest, the Merkle root, the extension of ``checkpoint``, and every slate.
+
+    Nothing in the log is trusted but what ``key`` signed; without ``key`` the header's own public key is used, which shows that
+    the log is of one piece, not who wrote it. ``progress`` is called with (records done, records in all).
+
+    Scope: stability only; records are intact and slates follow from them, whatever the inputs are worth.
+    """
+    return _Verification(store, checkpoint, key).run(progress)
+
+
+class _Verification:
+    """One run: what is known so far."""
+
+    def __init__(self, store: Store, checkpoint: Checkpoint | str | Path | None, key: PublicKeyLike | None) -> None:
+        self.store = store
+        self.earlier = None if checkpoint is None else Checkpoint.of(checkpoint)
+        self.given = None if key is None else public_key(key)
+        self.findings = Findings()
+        self.notes: list[str] = []
+        self.shelf = CatalogShelf(store.folder)
+        self.leaves = bytearray()
+        self.replayed = self.withheld = 0
+        self.broken_catalogs: set[str] = set()
+
+    def run(self, progress: Progress | None) -> VerifyReport:
+        started = time.perf_counter()
+        last, _ = self.store.last()
+        signer = self._frame(last)
+        for batch in self._stream():
+            self._batch(batch, last.size)
+            if progress is not None:
+                progress(len(self.leaves) // HASH, last.size)
+        self._tree(last)
+        return VerifyReport(
+            last.size,
+            tuple(self.findings.described),
+            dict(self.findings.counts),
+            self.replayed,
+            self.withheld,
+            None if signer is None else signer.vkey,
+            tuple(self.notes),
+            time.perf_counter() - started,
+        )
+
+    def _frame(self, last: Checkpoint) -> PublicKey | None:
+        """Header, origin and signatures; the key that signed, if that was checked."""
+        header, add = self.store.header, self.findings.add
+        if last.origin != header.origin:
+            add("header", None, f"the header gives origin {header.origin}, and the last checkpoint says {last.origin}")
+        if not self.store.append_only:
+            add("header", None, "the table is no longer append-only")
+        if self.store.secret is not None and not header.fits(self.store.secret):
+            add("header", None, "the secret of the log is not the one its header names")
+        signer = self.given or (None if header.vkey is None else PublicKey.parse(header.vkey))
+        if signer is None:
+            self.notes.append("the log is unsigned: whoever can write to it can replace all of it")
+        elif self.given is None:
+            self.notes.append("the public key was taken from the log itself: it shows one hand, not whose; give --public-key")
+        if signer is not None and not last.signed_by(signer):
+            add("signature", None, f"the last checkpoint is not signed by {signer.vkey}")
+            signer = None
+        self._earlier(last, signer)
+        return signer
+
+    def _earlier(self, last: Checkpoint, signer: PublicKey | None) -> None:
+        old = self.earlier
+        if old is None:
+            self.notes.append("no earlier checkpoint was given: a log that was rewritten as a whole cannot be told apart")
+            return
+        if old.origin != last.origin:
+            self.findings.add("origin", None, f"the given checkpoint belongs to {old.origin}, not to this log")
+        if signer is not None and not old.signed_by(signer):
+            self.findings.add("signature", None, f"the given checkpoint is not signed by {signer.vkey}")
+        if old.size > last.size:
+            message = f"the given checkpoint covers {old.size} records, and the log has {last.size}"
+            self.findings.add("rollback", last.size, message)
+
+    def _stream(self) -> Iterator[pa.RecordBatch]:
+        """All records; a file that cannot be read is a problem, and the others are still looked at."""
+        try:
+            files = self.store.files()
+        except LogUnreadable as why:
+            self.findings.add("unreadable", None, str(why))
+            return
+        for file in files:
+            try:
+                yield from self.store.file_batches(file)
+            except LogUnreadable as why:
+                self.findings.add("unreadable", file.first, str(why))
+
+    def _batch(self, batch: pa.RecordBatch, size: int) -> None:
+        first = len(self.leaves) // HASH
+        commitments, withheld = commitments_of(batch, self.store.secret)
+        found, stored = leaves_in(batch, commitments), batch.column("leaf_hash").to_pylist()
+        self.leaves += b"".join(found)
+        records = Records(batch, self.shelf)
+        for row, place in enumerate(batch.column("index").to_pylist()):
+            if place != first + row:
+                message = f"the record says it is number {place}"
+                self.findings.add("misplaced", first + row, message)
+            elif place >= size:
+                self.findings.add("misplaced", place, f"the last checkpoint covers {size} records only")
+            elif found[row] != stored[row]:
+                self.findings.add("changed", place, "its values do not give the digest that was committed for it")
+            else:
+                self._record(records, row, place, [withheld[f][row] for f in range(len(FIELDS))])
+
+    def _record(self, records: Records, row: int, place: int, withheld: list[Any]) -> None:
+        """An intact record: does its slate follow?"""
+        missing = {field for field, gone in zip(FIELDS, withheld, strict=True) if gone}
+        allowed = set(MONITOR_DROPS) if self.store.header.level == "monitor" else set()
+        if not self.store.masked and missing != allowed:
+            names = ", ".join(sorted(missing ^ allowed))
+            self.findings.add("withheld", place, f"a {self.store.header.level} log holds or leaves out otherwise: {names}")
+            return
+        if "policy" not in missing:
+            self._scope(records, row, place)
+        if missing & set(REPLAY_NEEDS):
+            self.withheld += 1
+            return
+        digest = records.value("catalog_digest", row)
+        if digest is not None and not self._has_catalog(digest, place):
+            return
+        try:
+            wrong = difference(records, row, select_again(records, row))
+        except InvalidInput as why:
+            self.findings.add("inputs", place, str(why))
+            return
+        self.replayed += 1
+        if wrong is not None:
+            self.findings.add("replay", place, wrong)
+
+    def _scope(self, records: Records, row: int, place: int) -> None:
+        for name, value in self.store.header.context.items():
+            if records.value(name, row) != value:
+                self.findings.add("scope", place, f"{name} is {records.value(name, row)!r}, and the header gives {value!r}")
+
+    def _has_catalog(self, digest: str, place: int) -> bool:
+        if digest in self.broken_catalogs:
+            return False
+        try:
+            self.shelf.get(digest)
+        except LogUnreadable as why:
+            self.broken_catalogs.add(digest)
+            self.findings.add("catalog", place, str(why))
+            return False
+        return True
+
+    def _tree(self, last: Checkpoint) -> None:
+        size = len(self.leaves) // HASH
+        if size < last.size:
+            self.findings.add("missing", size, f"{last.size - size} of {last.size} committed records are not there")
+        elif root_of(self.leaves, 0, last.size) != last.root:
+            place, until = self._first_bad(last)
+            message = f"records {place} to {until - 1} do not give the Merkle root that was committed for them"
+            self.findings.add("root", place, message)
+        old = self.earlier
+        if old is not None and old.size <= min(size, last.size) and root_of(self.leaves, 0, old.size) != old.root:
+            message = f"the first {old.size} records are not those of the given checkpoint"
+            self.findings.add("fork", None, message)
+
+    def _first_bad(self, last: Checkpoint) -> tuple[int, int]:
+        """The first commit whose records do not give its root: (first record, one past its last)."""
+        peaks, place = Peaks(), 0
+        for older in sorted(self.store.checkpoints(), key=lambda checkpoint: checkpoint.size):
+            if place < older.size <= last.size:
+                peaks.extend(memoryview(self.leaves)[place * HASH : older.size * HASH])
+                if peaks.root() != older.root:
+                    return place, older.size
+                place = older.size
+        return place, last.size

@@ -69,7 +69,7 @@ class Certificate:
     def of(cls, slate: Slate) -> Certificate:
         """The certificate of a stepwise slate: O(n) work, no similarity is computed."""
         steps, rest = slate.steps, rest_of(slate)
-        gaps = minus_down(steps.chosen_objective, steps.runner_objective)  # type: ignore[union-attr]
+        gaps = minus_down(steps.chosen_objective, steps.runner_objective)
         scores = largest(slate)
         margin = float(margin_down(gaps.min(), evaluation_error(slate, scores)))
         reach = scores + _finite_or_0(margin / rest if rest > 0.0 else 0.0)
@@ -100,7 +100,7 @@ class Certificate:
         score, bonus, novel = score_move(self.slate, others), self._bonus_move(bonuses), self._novelty_move(novelty)
         rest = rest_of(self.slate)
         total = up_all(rest_up(rest) * up_all(score + bonus)) + novel
-        error = evaluation_error(self.slate, np.abs(others).max(axis=1), self._bonus_size(bonuses))  # type: ignore[arg-type]
+        error = evaluation_error(self.slate, np.abs(others).max(axis=1), self._bonus_size(bonuses))
         # With lambda = 1 the objective is the same float whatever the scores.
         still = (novel == 0.0) & ((rest == 0.0) | ((score == 0.0) & (bonus == 0.0)))
         movement = np.where(still, 0.0, up_all(up_all(total) + error))

@@ -50,8 +50,8 @@ def radii(
     ``margins`` is (rounds,) or (rounds, K), as evaluated (``slate.margins``; the smallest of a row counts). ``diversity`` is
     lambda, one for all or one per round. ``magnitude`` bounds |mu| + eta_tg + alpha sigma over the round's candidates, and
     ``similarity`` and ``similarity_error`` the similarities and their rounding (0 and 0 without a source; 1.000003 and
-    1.2e-16 times the dimensions for unit vectors). A radius is the exact l-infinity radius Gamma / (2 (1-lambda)): +inf at lambda = 1
-    or where nothing else could be chosen.
+    1.2e-16 times the dimensions for unit vectors). A radius is the exact l-infinity radius Gamma / (2 (1-lambda)):
+    +inf at lambda = 1 or where nothing else could be chosen.
 
     Scope: stability only.
     """

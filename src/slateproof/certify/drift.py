@@ -12,6 +12,7 @@ Scope: stability only; about target values, not about learning or benefit.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -37,8 +38,8 @@ __all__ = [
     "window_of",
 ]
 
-ROOM = 8.0 * UNIT
-"""Relative room for the few additions of an envelope of numbers no larger than 4."""
+ROOM = 16.0 * UNIT
+"""Room for rounding: of the envelope, of two means of numbers in [0, 1], and of the comparison |d - m| <= w."""
 
 
 def running_mean_step(attempts: int) -> float:
@@ -65,7 +66,7 @@ def envelope(eta: float, max_shift: float, window: float, next_window: float | N
     first = _window(window, "window")
     second = first if next_window is None else _window(next_window, "next_window")
     total = finite_scalar(eta, "eta", 0.0, 1.0) + 2.0 * finite_scalar(max_shift, "max_shift", 0.0, 1.0) + first + second
-    return total if total == 0.0 else up(total * (1.0 + ROOM))
+    return up(total * (1.0 + ROOM) + ROOM)
 
 
 def realised_envelope(target: float, next_target: float, window: float, next_window: float) -> float:
@@ -75,11 +76,11 @@ def realised_envelope(target: float, next_target: float, window: float, next_win
     """
     moved = abs(finite_scalar(next_target, "next_target", 0.0, 1.0) - finite_scalar(target, "target", 0.0, 1.0))
     total = moved + _window(window, "window") + _window(next_window, "next_window")
-    return total if total == 0.0 else up(total * (1.0 + ROOM))
+    return up(total * (1.0 + ROOM) + ROOM)
 
 
 def window_of(slate: Slate) -> float:
-    """The width that the slate's items keep: w'_t as realised by SCPO; the soft window w of a greedy slate (an event, not a fact)."""
+    """The width that the slate's items keep: w'_t as realised by SCPO; the soft window w of a greedy slate (an event)."""
     if isinstance(slate.steps, SetChoice):
         return slate.steps.window
     if slate.rule.kind == "top-k":
@@ -98,7 +99,7 @@ def in_window(slate: Slate, accepted: Sequence[ItemId] | None = None) -> bool:
 def mean_target(slate: Slate, accepted: Sequence[ItemId] | None = None) -> float:
     """d-bar(A_t): mean target value of the ``accepted`` items (default: all shown). Refuses an empty set, which has no mean."""
     values = _targets(slate, accepted)
-    return float(sum(values.tolist()) / values.size)
+    return math.fsum(values.tolist()) / values.size
 
 
 def jump(slate: Slate, following: Slate, accepted: Sequence[ItemId] | None = None, then: Sequence[ItemId] | None = None) -> float:
@@ -201,8 +202,8 @@ def _targets(slate: Slate, accepted: Sequence[ItemId] | None) -> Floats:
             raise InvalidInput("accepted", "was not shown in this round", item)
     if len(accepted) == 0:
         raise InvalidInput("accepted", "must name at least one item: an empty set has no mean")
-    values = slate.pool.targets[[slate.pool.position(item) for item in accepted]]
-    return values
+    places = [slate.pool.position(item) for item in accepted]
+    return slate.pool.targets[places]
 
 
 def _window(value: Any, field: str) -> float:

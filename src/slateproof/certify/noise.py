@@ -28,6 +28,7 @@ class Estimate(float):
     points: int
 
     def __new__(cls, probability: float, error: float, points: int) -> Estimate:
+        """A float with its error."""
         value = super().__new__(cls, probability)
         value.error = error
         value.points = points

@@ -82,7 +82,7 @@ class Union:
         return xi, total * np.exp(peak) / counts
 
     def _given_flip(self, rng: np.random.Generator, winner: Ints, rival: Ints, threshold: Floats) -> NDArray[np.float64]:
-        """Noise conditioned on xi_rival - xi_winner > threshold, row by row: the difference from its tail, the rest by regression."""
+        """Noise conditioned on xi_rival - xi_winner > threshold, row by row: the difference from its tail, the rest regressed."""
         noise, points = self.noise, len(winner)
         spread = noise.pair_deviation(winner, rival)
         tail = np.log(rng.random(points)) + log_ndtr(-threshold / spread)

@@ -27,7 +27,7 @@ RARE = 0.2
 
 
 def subgaussian_bound(candidates: int, radius: float, sigma: float) -> float:
-    """2 |C| exp(-r^2 / (2 sigma^2)) with r = Gamma / (2 (1-lambda)): Corollary "Sub-Gaussian greedy-slate stability", rounded up."""
+    """Corollary "Sub-Gaussian greedy-slate stability": 2 |C| exp(-r^2 / (2 sigma^2)), r = Gamma / (2 (1-lambda)), rounded up."""
     deviation = positive(sigma, "sigma")
     if math.isinf(radius):
         return 0.0

@@ -108,10 +108,8 @@ def evaluation_error(slate: Slate, largest_score: float, largest_bonus: float | 
     bonus = bonus_bound(slate) if largest_bonus is None else largest_bonus
     largest, error = similarity_bounds(slate)
     rest = 1.0 - diversity
-    if rest > 0.0:
-        size = rest * (largest_score + bonus) + diversity * largest + slate.rule.novelty
-    else:
-        size = largest + slate.rule.novelty
+    relevance = rest * (largest_score + bonus) if rest > 0.0 else 0.0
+    size = relevance + diversity * largest + slate.rule.novelty
     return OPERATIONS * UNIT * size + diversity * error + TINY + rest * window_error(slate.rule)
 
 

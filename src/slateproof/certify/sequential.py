@@ -146,7 +146,7 @@ def _draw(log_u: Floats, room: Floats, below: Floats, shift: float, shifted: NDA
 
 
 def _mixture(pairs: Pairs, noise: Noise, rows: Ints, rivals: Ints, logs: Floats) -> tuple[Floats, Floats]:
-    """(shift of each chosen item, shares: plain first). The likeliest flip of a pair lowers the winner by g d_i / (d_i^2 + d_j^2)."""
+    """(shift of each chosen item, shares: plain first). The likeliest flip lowers the winner by g d_i / (d_i^2 + d_j^2)."""
     steps = pairs.winners.size
     lowered, weights = np.zeros(steps), np.zeros(1 + steps)
     weights[0] = 1.0

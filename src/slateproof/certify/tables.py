@@ -1,7 +1,7 @@
 """Tables over many rounds: the share that each rung certifies, radii and flip probabilities.
 
-``certificates`` needs whole slates (a replay-level log), ``from_margins`` nothing but margins and levers (a monitor-level log); what it
-cannot tell stands as None with the reason in ``notes``.
+``certificates`` needs whole slates (a replay-level log), ``from_margins`` only margins and levers (a monitor-level log); what
+it cannot tell is left out, with the reason in ``notes``.
 
 Scope: stability only.
 """

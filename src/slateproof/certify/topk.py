@@ -8,11 +8,14 @@ Scope: stability only.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from slateproof.certify.checks import positive, score_rows, share_of_noise, slate_size, standard_deviations
+from slateproof.certify.correlated import flip_correlated
+from slateproof.certify.noise import LowRank, Noise
 from slateproof.certify.quadrature import log_flips
 from slateproof.certify.rounding import minus_down
 from slateproof.errors import InvalidInput
@@ -101,13 +104,23 @@ def log_flip_probability(scores: Any, k: int, sigma: Any, anchor_weight: float =
     return float(result[0]) if single else result
 
 
-def flip_probability(scores: Any, k: int, sigma: Any, anchor_weight: float = 0.0) -> Any:
-    """Pr[TopK(mu^w) != TopK(mu0)] for independent xi_i ~ N(0, sigma_i^2), by quadrature: relative error below 1e-10.
+def flip_probability(scores: Any, k: int, sigma: Any, anchor_weight: float = 0.0, *, points: int = 4096, seed: int = 0) -> Any:
+    """Pr[TopK(mu^w) != TopK(mu0)] under Gaussian noise: the quantity that Corollary "Raw top-K score-ranking stability" bounds.
 
-    ``sigma`` is one number or one per candidate (above 0 for all, or 0 for all). A float for one pool, an array for many. This is
-    the quantity that Corollary "Raw top-K score-ranking stability" bounds.
+    ``sigma`` is one number or one per candidate (above 0 for all, or 0 for all): independent errors, one-dimensional quadrature,
+    relative error below 1e-10. A float for one pool, an array for many. With ``LowRank`` noise: an ``Estimate`` with its error for
+    one pool (``points`` and ``seed`` count only there), an array of them as floats for many.
 
     Scope: stability only; prospective, and only as true as the assumed noise.
     """
+    if isinstance(sigma, LowRank):
+        return _correlated(scores, k, sigma, anchor_weight, points, seed)
     logs = log_flip_probability(scores, k, sigma, anchor_weight)
-    return float(np.exp(logs)) if np.ndim(logs) == 0 else np.exp(logs)
+    return math.exp(logs) if np.ndim(logs) == 0 else np.exp(logs)
+
+
+def _correlated(scores: Any, k: int, sigma: LowRank, anchor_weight: float, points: int, seed: int) -> Any:
+    table, single = score_rows(scores)
+    inside, noise = top(table, k), Noise.of(sigma, table.shape[1], share_of_noise(anchor_weight))
+    estimates = [flip_correlated(row, which, noise, points, seed) for row, which in zip(table, inside, strict=True)]
+    return estimates[0] if single else np.array(estimates, np.float64)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 from slateproof.errors import InvalidInput
-from slateproof.select.presets import preset
 from slateproof.types import LeverBounds, Levers, Pool, Rule, SetChoice, Slate, State, Steps
 
 __all__ = ["BaseSelector", "Selector", "check_targets", "target_of"]
@@ -65,8 +64,8 @@ class BaseSelector:
             raise InvalidInput("state", "must be a State", type(state).__name__)
         if self.bounds is not None:
             self.bounds.check(levers)
-        if levers.size > len(pool.ids):
-            raise InvalidInput("levers.size", f"must not exceed the pool's {len(pool.ids)} candidates", levers.size)
+        if levers.size > pool.scores.size:
+            raise InvalidInput("levers.size", f"must not exceed the pool's {pool.size} candidates", levers.size)
         target = target_of(state, levers)
         steps = self._choose(pool, levers, state, target)
         return Slate(pool, levers, state, self.rule, target, steps, self.policy_digest)
@@ -85,9 +84,3 @@ def check_targets(pool: Pool, needed: bool) -> None:
     """Refuse a pool without targets where the rule shapes towards one."""
     if needed and pool.targets is None:
         raise InvalidInput("targets", "the selector steers by target values, and the pool has none (target_gain=0 needs none)")
-
-
-def preset_constants(name: str) -> dict[str, float]:
-    """target_gain, window and novelty of a preset, as keyword arguments of a selector."""
-    chosen = preset(name)
-    return {"target_gain": chosen.target_gain, "window": chosen.window, "novelty": chosen.novelty}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from slateproof.errors import InvalidInput
-from slateproof.select.base import BaseSelector, check_targets, preset_constants
-from slateproof.select.kernels import greedy
+from slateproof.select.base import BaseSelector, check_targets
+from slateproof.select.kernels import LANES, greedy
+from slateproof.select.presets import preset
 from slateproof.types import LeverBounds, Levers, Pool, Rule, State, Steps
 from slateproof.types.columns import Floats, Ints, frozen
 from slateproof.types.rule import Dissimilarity
@@ -52,7 +53,8 @@ class GreedySelector(BaseSelector):
     @classmethod
     def preset(cls, name: str) -> GreedySelector:
         """The selector constants of a published preset ("oulad", "ednet")."""
-        return cls(**preset_constants(name))
+        chosen = preset(name)
+        return cls(chosen.target_gain, chosen.window, chosen.novelty)
 
     def _choose(self, pool: Pool, levers: Levers, state: State, target: float) -> Steps:
         rule = self.rule
@@ -81,25 +83,24 @@ TOP_K = Rule("top-k", target_gain=0.0, window=1.0, novelty=0.0)
 
 def run_greedy(pool: Pool, rule: Rule, levers: Levers, target: float, shown: Ints) -> Steps:
     """One call of the kernel: allocate, run, freeze."""
-    n, k = len(pool.ids), levers.size
+    n, k = pool.scores.size, levers.size
     source = NONE if levers.diversity == 0.0 else pool.similarity
-    numbers = np.empty(6 * n)
-    places = np.empty(2 * k + n, np.int64)
-    values, kept = np.empty((4, k)), np.empty((n, k))
-    chosen, runners, known = places[:k], places[k : 2 * k], places[2 * k :]
-    shaped = numbers[:n]
+    places, numbers, kept = np.empty(2 * k + n, np.int64), np.empty(4 * k + n), np.empty((n, k))
     wrong = greedy(
         pool.scores, EMPTY if pool.targets is None else pool.targets, EMPTY if pool.widths is None else pool.widths,
         pool.rank, pool.rows, shown,
         source.code, source.vectors, source.flat, source.rows, source.tag_ptr, source.tag_ids, source.lower, source.higher,
         target, rule.window, rule.target_gain, rule.novelty, levers.exploration, levers.diversity, rule.dissimilarity == "mean",
-        chosen, runners, values, shaped, known, kept, numbers[n:].reshape(5, n),
+        places, numbers, kept, *scratch(n, k),
     )  # fmt: skip
     if wrong >= 0:
         raise overflow(pool, wrong)
-    for array in (chosen, runners, values, shaped, known, kept):
-        array.flags.writeable = False
-    return Steps(chosen, runners, values[0], values[2], values[1], values[3], shaped, known, kept)
+    return Steps(k, frozen(places), frozen(numbers), frozen(kept))
+
+
+def scratch(n: int, k: int) -> tuple[Ints, Floats]:
+    """Room for one call of the kernel on up to ``n`` candidates and ``k`` steps."""
+    return np.empty(2 * n + n // LANES + LANES + 1, np.int64), np.empty(5 * n + k + LANES)
 
 
 def overflow(pool: Pool, place: int) -> InvalidInput:

@@ -19,20 +19,20 @@ __all__ = ["greedy", "jaccard", "overtakes", "shape", "similarity_group"]
 LANES = 8
 """Similarities computed side by side: eight independent sums hide the latency of one addition after the other."""
 
-BLOCK = 64
-"""How many candidates are put in order at a time; a multiple of ``LANES``."""
+compiled = njit(cache=True, nogil=True, _nrt=False)
+"""Without Numba's reference counting: the kernels allocate nothing, and counting would take most of their time."""
 
 NONE, VECTORS, MATRIX, TAGS = range(4)
 """Codes of ``Similarity.kind``."""
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 def overtakes(value: float, rank: int, other: float, other_rank: int) -> bool:
     """Whether ``value`` comes before ``other``: larger objective first, then smaller id."""
     return value > other or (value == other and rank < other_rank)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def shape(
     scores: Any, targets: Any, widths: Any, target: float, window: float, gain: float, exploration: float, shaped: Any
 ) -> None:
@@ -50,7 +50,7 @@ def shape(
         shaped[i] = (scores[i] + gain * prox) + exploration * width
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def jaccard(ptr: Any, tags: Any, a: int, b: int) -> float:
     """|A and B| / |A or B| of two sorted integer sets; 0 for two empty ones. One division of exact integers."""
     i, end_a, j, end_b = ptr[a], ptr[a + 1], ptr[b], ptr[b + 1]
@@ -69,7 +69,7 @@ def jaccard(ptr: Any, tags: Any, a: int, b: int) -> float:
     return common / union if union > 0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def dot_group(vectors: Any, lanes: Any, other: int, out: Any) -> None:
     """Eight dot products against one row, each summed in index order."""
     y = vectors[other]
@@ -90,7 +90,7 @@ def dot_group(vectors: Any, lanes: Any, other: int, out: Any) -> None:
     out[4], out[5], out[6], out[7] = a4, a5, a6, a7
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def similarity_group(
     kind: int, vectors: Any, matrix: Any, stride: int, ptr: Any, tags: Any, lanes: Any, other: int, out: Any
 ) -> None:
@@ -107,7 +107,7 @@ def similarity_group(
             out[lane] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def mark_novel(rank: Any, shown: Any, novelty: float, bonus: Any) -> None:
     """bonus_i = nu 1{i not in H}; ``shown`` holds the sorted ranks of H."""
     for i in range(rank.size):
@@ -120,7 +120,7 @@ def mark_novel(rank: Any, shown: Any, novelty: float, bonus: Any) -> None:
             bonus[i] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def first_step(base: Any, bonus: Any, diversity: float, rank: Any) -> Any:
     """First step (max-similarity 0): (winner, runner-up or -1, both objectives), or (-2, place, ...) of one that is not finite."""
     best = second = -1
@@ -138,65 +138,67 @@ def first_step(base: Any, bonus: Any, diversity: float, rank: Any) -> Any:
     return best, second, top, under
 
 
-@njit(cache=True, nogil=True)
-def find_contenders(base: Any, bonus: Any, penalties: Any, steps: int, first: int, bound: Any, order: Any) -> int:
-    """Put into ``order`` the candidates but ``first`` that can win or come second at any later step; return how many.
+@compiled
+def find_contenders(base: Any, bonus: Any, penalties: Any, first: int, bound: Any, lows: Any, heap: Any) -> int:
+    """Put into ``heap`` the candidates but ``first`` that can win or come second at any later step; return how many.
 
     ``penalties`` are the smallest and the largest diversity penalty there can be, so every later objective of i lies in
-    [low_i, bound_i], in floats too (all operations are monotone). At each later step at least two of the ``steps`` candidates with
-    the largest low_i are left, so whoever's bound_i is below the smallest of these lows is never among the best two.
+    [low_i, bound_i], in floats too (all operations are monotone). At each later step at least two of the K candidates with the
+    largest low_i are left (``lows`` has K places), so whoever's bound_i is below the smallest of these is never among the best two.
     """
     least, most = penalties
-    lows = np.full(steps, -np.inf)
+    last = lows.size - 1
+    for place in range(lows.size):
+        lows[place] = -np.inf
     for i in range(base.size):
         bound[i] = (base[i] - least) + bonus[i]
         low = (base[i] - most) + bonus[i]
-        if low > lows[steps - 1] and i != first:
-            place = steps - 1
+        if low > lows[last] and i != first:
+            place = last
             while place > 0 and lows[place - 1] < low:
                 lows[place] = lows[place - 1]
                 place -= 1
             lows[place] = low
     count = 0
     for i in range(base.size):
-        if bound[i] >= lows[steps - 1] and i != first:
-            order[count] = i
+        if bound[i] >= lows[last] and i != first:
+            heap[count] = i
             count += 1
     return count
 
 
-@njit(cache=True, nogil=True)
-def sort_more(order: Any, bound: Any, ready: int, block: int) -> int:
-    """Bring the ``block`` largest bounds of ``order[ready:]`` to its front, largest first; return how many are in order now.
+@compiled
+def sift_down(heap: Any, bound: Any, rank: Any, size: int, place: int) -> None:
+    """Let ``heap[place]`` sink until it comes before its children (larger bound, then smaller id)."""
+    item = heap[place]
+    while 2 * place + 1 < size:
+        child = 2 * place + 1
+        if child + 1 < size and overtakes(bound[heap[child + 1]], rank[heap[child + 1]], bound[heap[child]], rank[heap[child]]):
+            child += 1
+        if not overtakes(bound[heap[child]], rank[heap[child]], bound[item], rank[item]):
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = item
 
-    One block after another is an incremental sort: what the selection never reaches is never sorted.
+
+@compiled
+def next_tile(heap: Any, left: int, bound: Any, rank: Any, order: Any, upper: Any, ready: int) -> int:
+    """Move up to eight candidates, the largest bounds first, from the heap to ``order[ready:]``; return how many.
+
+    What the selection never reaches is never sorted.
     """
-    rest = order[ready:]
-    if rest.size > block:
-        values = bound[rest]
-        cut = np.partition(values, rest.size - block)[rest.size - block]
-        front = 0
-        for strict in (True, False):
-            for j in range(front, rest.size):
-                value = bound[rest[j]]
-                if front < block and (value > cut if strict else value == cut):
-                    rest[front], rest[j] = rest[j], rest[front]
-                    front += 1
-        rest = rest[:block]
-    if rest.size <= BLOCK:
-        for j in range(1, rest.size):
-            item = rest[j]
-            value = bound[item]
-            while j > 0 and bound[rest[j - 1]] < value:
-                rest[j] = rest[j - 1]
-                j -= 1
-            rest[j] = item
-    else:
-        rest[:] = rest[np.argsort(-bound[rest])]
-    return ready + rest.size
+    taken = min(LANES, left)
+    for j in range(ready, ready + taken):
+        order[j] = heap[0]
+        upper[j] = bound[heap[0]]
+        left -= 1
+        heap[0] = heap[left]
+        sift_down(heap, bound, rank, left, 0)
+    return taken
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def update_tile(start: int, end: int, first: int, q: int, chosen: Any, mean: bool, source: Any, tile: Any, kept: Any) -> None:
     """Bring the penalties of ``order[start:end]`` from the prefix ``chosen[:first]`` up to ``chosen[:q]``."""
     kind, vectors, matrix, stride, ptr, tags, rows = source
@@ -209,42 +211,44 @@ def update_tile(start: int, end: int, first: int, q: int, chosen: Any, mean: boo
         similarity_group(kind, vectors, matrix, stride, ptr, tags, lanes, other, fresh)
         for j in range(start, end):
             similarity = fresh[j - start]
-            penalty[j] = penalty[j] + similarity if mean else max(penalty[j], similarity)
+            if p == 0:
+                penalty[j] = similarity
+            else:
+                penalty[j] = penalty[j] + similarity if mean else max(penalty[j], similarity)
             if kept.size:
                 kept[order[j], p] = similarity
 
 
-@njit(cache=True, nogil=True)
-def later_step(q: int, ready: int, rule: Any, chosen: Any, rank: Any, source: Any, columns: Any, tiles: Any, kept: Any) -> Any:
-    """Step q > 0: (places in ``order`` of winner and runner-up or -1, how many are sorted); winner -2: an objective overflows.
+@compiled
+def later_step(
+    q: int, ready: int, contenders: int, rule: Any, chosen: Any, rank: Any, source: Any, columns: Any, tiles: Any, kept: Any
+) -> Any:
+    """Step q > 0: (places in ``order`` of winner and runner-up or -1, how many are in order); winner -2: an objective overflows.
 
     Candidates stand in tiles of eight, the largest bounds first. A tile is asked only if some bound in it reaches the second
     place so far, and the walk ends at the first tile whose largest bound does not.
     """
     diversity, mean = rule
     base, bonus, bound = columns
-    order, penalty, upper, tile_known, lanes, fresh = tiles
+    heap, order, penalty, upper, tile_known, lanes, fresh = tiles
     threshold = -np.inf
     best = second = -1
     start = 0
     while True:
-        if start >= ready:
-            if ready == order.size or (second >= 0 and bound[order[ready - 1]] < threshold):
+        if start == ready:
+            if ready == contenders or bound[heap[0]] < threshold:
                 return best, second, ready
-            more = sort_more(order, bound, ready, max(BLOCK, ready))
-            for j in range(ready, more):
-                upper[j] = bound[order[j]]
-            ready = more
-        if bound[order[start]] < threshold:
+            tile_known[start // LANES] = 0
+            ready += next_tile(heap, contenders - ready, bound, rank, order, upper, ready)
+        elif bound[order[start]] < threshold:
             return best, second, ready
         end = min(start + LANES, ready)
         reach = bound[order[start]] if mean else -np.inf
         for j in range(start, end):
             reach = max(reach, upper[j])
         if reach >= threshold:
-            tile = start // LANES
-            update_tile(start, end, tile_known[tile], q, chosen, mean, source, (order, penalty, lanes, fresh), kept)
-            tile_known[tile] = q
+            update_tile(start, end, tile_known[start // LANES], q, chosen, mean, source, (order, penalty, lanes, fresh), kept)
+            tile_known[start // LANES] = q
             for j in range(start, end):
                 if upper[j] == -np.inf:
                     continue
@@ -259,15 +263,15 @@ def later_step(q: int, ready: int, rule: Any, chosen: Any, rank: Any, source: An
                     second = j
             if second >= 0:
                 threshold = upper[second]
-        start += LANES
+        start = end
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def greedy(
     scores: Any, targets: Any, widths: Any, rank: Any, rows: Any, shown: Any,
     kind: int, vectors: Any, matrix: Any, stride: int, ptr: Any, tags: Any, lower: float, higher: float,
     target: float, window: float, gain: float, novelty: float, exploration: float, diversity: float, mean: bool,
-    chosen: Any, runners: Any, values: Any, shaped: Any, known: Any, kept: Any, work: Any,
+    places: Any, numbers: Any, kept: Any, spare_places: Any, spare_numbers: Any,
 ) -> int:  # fmt: skip
     """The paper's default selector, evaluated lazily.
 
@@ -276,44 +280,51 @@ def greedy(
     ``lower``. So at each step only candidates whose bound reaches the second place so far are evaluated; the winner, the
     runner-up and hence the margin are exact. With ``mean`` only the bound through ``lower`` holds.
 
-    ``rows`` maps candidates to rows of the similarity source (empty: the identity). ``values`` has four rows of K: objective
-    and similarity of the chosen, then of the runner-up. ``kept`` is (n, K) for the similarities, or (0, 0) where they are not
-    kept. ``work`` is (5, >= n) scratch. Returns -1, or the position whose objective is not finite.
+    ``rows`` maps candidates to rows of the similarity source (empty: the identity). Out: ``places`` (chosen K, runners K, known n),
+    ``numbers`` (objective and similarity of the chosen, then of the runner-up, K each; shaped n) and ``kept``, (n, K) for the
+    similarities or (0, 0) where they are not kept. ``spare_places`` (2 n + n / 8 + 9) and ``spare_numbers`` (5 n + K + 8) are
+    scratch: the kernel allocates nothing. Returns -1, or the position whose objective is not finite.
     """
-    n, steps = scores.size, chosen.size
-    base, bonus, bound, penalty, upper = work[0, :n], work[1, :n], work[2, :n], work[3, :n], work[4, :n]
+    n = scores.size
+    steps = (places.size - n) // 2
+    chosen, runners, known = places[:steps], places[steps : 2 * steps], places[2 * steps :]
+    chosen_value, chosen_sim = numbers[:steps], numbers[steps : 2 * steps]
+    runner_value, runner_sim = numbers[2 * steps : 3 * steps], numbers[3 * steps : 4 * steps]
+    base, bonus, bound = spare_numbers[:n], spare_numbers[n : 2 * n], spare_numbers[2 * n : 3 * n]
+    penalty, upper = spare_numbers[3 * n : 4 * n], spare_numbers[4 * n : 5 * n]
+    lows, fresh = spare_numbers[5 * n : 5 * n + steps], spare_numbers[5 * n + steps : 5 * n + steps + LANES]
+    heap, order = spare_places[:n], spare_places[n : 2 * n]
+    lanes, tile_known = spare_places[2 * n : 2 * n + LANES], spare_places[2 * n + LANES :]
+    shaped = numbers[4 * steps :]
     shape(scores, targets, widths, target, window, gain, exploration, shaped)
     mark_novel(rank, shown, novelty, bonus)
     for i in range(n):
         base[i] = (1.0 - diversity) * shaped[i]
         known[i] = 0
-    best, second, top, under = first_step(base, bonus, diversity, rank)
-    if best == -2:
-        return second
-    chosen[0], runners[0] = best, second
-    values[0, 0], values[1, 0], values[2, 0], values[3, 0] = top, 0.0, under, 0.0
+    chosen[0], runners[0], chosen_value[0], runner_value[0] = first_step(base, bonus, diversity, rank)
+    chosen_sim[0] = runner_sim[0] = 0.0
+    if chosen[0] == -2:
+        return runners[0]
     if steps == 1:
         return -1
-    order = np.empty(n, np.int64)
-    order = order[: find_contenders(base, bonus, (diversity * lower, diversity * higher), steps, best, bound, order)]
-    tile_known = np.zeros(order.size // LANES + 1, np.int64)
-    ready = sort_more(order, bound, 0, BLOCK)
-    for j in range(order.size):
-        penalty[j] = 0.0 if mean else -np.inf
+    contenders = find_contenders(base, bonus, (diversity * lower, diversity * higher), chosen[0], bound, lows, heap)
+    for place in range(contenders // 2 - 1, -1, -1):
+        sift_down(heap, bound, rank, contenders, place)
     source = (kind, vectors, matrix, stride, ptr, tags, rows)
-    tiles = (order, penalty, upper, tile_known, np.empty(LANES, np.int64), np.empty(LANES))
-    for j in range(ready):
-        upper[j] = bound[order[j]]
+    tiles = (heap, order, penalty, upper, tile_known, lanes, fresh)
+    ready = 0
     for q in range(1, steps):
-        a, b, ready = later_step(q, ready, (diversity, mean), chosen, rank, source, (base, bonus, bound), tiles, kept)
+        a, b, ready = later_step(
+            q, ready, contenders, (diversity, mean), chosen, rank, source, (base, bonus, bound), tiles, kept
+        )  # fmt: skip
         if a == -2:
             return order[b]
         chosen[q], runners[q] = order[a], -1
-        values[0, q], values[1, q] = upper[a], (penalty[a] / q if mean else penalty[a])
-        values[2, q], values[3, q] = -np.inf, 0.0
+        chosen_value[q], chosen_sim[q] = upper[a], (penalty[a] / q if mean else penalty[a])
+        runner_value[q], runner_sim[q] = -np.inf, 0.0
         if b >= 0:
             runners[q] = order[b]
-            values[2, q], values[3, q] = upper[b], (penalty[b] / q if mean else penalty[b])
+            runner_value[q], runner_sim[q] = upper[b], (penalty[b] / q if mean else penalty[b])
         upper[a] = -np.inf
     for j in range(ready):
         known[order[j]] = tile_known[j // LANES]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from slateproof.errors import InvalidInput
-from slateproof.select.base import BaseSelector, check_targets, preset_constants
+from slateproof.select.base import BaseSelector, check_targets
 from slateproof.select.greedy import GreedySelector, TopKSelector
+from slateproof.select.presets import preset
 from slateproof.select.scpo import choose_set
 from slateproof.types import LeverBounds, Levers, Pool, Rule, SetChoice, State
 
@@ -16,11 +17,12 @@ class WindowSelector(BaseSelector):
 
     Among all sets of K candidates with |d(i) - m| <= ``window`` it takes the one with the largest
     (1 - lambda) sum mu-tilde(i) - lambda max sim(i, j); ties go to the lexicographically smallest id set. If fewer than K
-    candidates are feasible, the window widens to the smallest w' with K feasible ones, and the slate records it. The slate is ordered by shaped
-    score, then id. The search counts nodes, not seconds: past ``node_budget`` it returns the best set found, marked as not
-    proved, with a proved bound on how much better another set could be, and claims no margin.
+    candidates are feasible, the window widens to the smallest w' with K feasible ones, and the slate records it. The slate
+    is ordered by shaped score, then id. The search counts nodes, not seconds: past ``node_budget`` it returns the best set
+    found, marked as not proved, with a proved bound on how much better another set could be, and claims no margin.
 
-    Scope: the drift envelope holds with the realised window (Lemma "Selector-side target-value drift"); stability only for the margin.
+    Scope: stability only for the margin; the drift envelope (Lemma "Selector-side target-value drift") holds with the
+    realised window.
     """
 
     __slots__ = ()
@@ -40,8 +42,8 @@ class WindowSelector(BaseSelector):
     @classmethod
     def preset(cls, name: str) -> WindowSelector:
         """The selector constants of a published preset ("oulad", "ednet"); SCPO has no novelty term."""
-        constants = preset_constants(name)
-        return cls(window=constants["window"], target_gain=constants["target_gain"])
+        chosen = preset(name)
+        return cls(chosen.window, chosen.target_gain)
 
     def _choose(self, pool: Pool, levers: Levers, state: State, target: float) -> SetChoice:
         check_targets(pool, needed=True)

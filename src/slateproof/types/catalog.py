@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from slateproof.errors import InvalidInput
-from slateproof.types.checks import CLEAN, DUPLICATE, NEGATIVE_WIDTH, WIDTH, check_catalog_pool
+from slateproof.types.checks import CLEAN, DUPLICATE, NEGATIVE_WIDTH, WIDTH, check_catalog_pool, find_rows
 from slateproof.types.columns import Floats, Ints, as_floats, check_range, frozen
 from slateproof.types.ids import ItemId, as_ids, rank_ids
 from slateproof.types.pool import Pool, _source
@@ -16,7 +16,8 @@ from slateproof.types.similarity import Similarity
 
 __all__ = ["Catalog"]
 
-_NO_WIDTHS: Floats = frozen(np.zeros(0))
+_NO_WIDTHS: Floats = np.zeros(0)
+"""Writable like the columns it stands for, so that one compiled variant serves both; nothing writes to it."""
 
 
 class Catalog:
@@ -77,50 +78,43 @@ class Catalog:
 
     def rows_of(self, ids: Any) -> Ints:
         """Rows of ``ids``; refuses an id that is not in the catalogue, naming the first one."""
-        if isinstance(ids, np.ndarray):
-            if self._dense is not None and ids.dtype.kind == "i" and ids.ndim == 1:
-                return self._rows_of_integers(ids, *self._dense)
-            ids = ids.tolist()
-        listed = as_ids(ids) if not isinstance(ids, (list, tuple)) else ids
+        listed = ids if isinstance(ids, (np.ndarray, list, tuple)) else as_ids(ids)
+        if self._dense is not None:
+            numbers = _integers(listed)
+            if numbers is not None:
+                low, table = self._dense
+                rows = np.empty(numbers.size, np.int64)
+                wrong, place = find_rows(numbers, low, table, rows)
+                if wrong != CLEAN:
+                    raise InvalidInput("ids", "is not in the catalogue", int(numbers[place]), where=place)
+                return rows
+        names = as_ids(listed)
         try:
-            rows = np.fromiter(map(self._index.__getitem__, listed), np.int64, len(listed))
-        except (KeyError, TypeError) as why:
-            raise self._unknown(listed) from why
-        return rows
+            return np.fromiter(map(self._index.__getitem__, names), np.int64, len(names))
+        except KeyError as why:
+            raise self._unknown(names) from why
 
-    def _rows_of_integers(self, ids: Any, low: int, table: Ints) -> Ints:
-        """Vectorised lookup for integer ids that lie close together."""
-        places = ids.astype(np.int64) - low
-        inside = (places >= 0) & (places < table.size)
-        rows: Ints = table[np.where(inside, places, 0)]
-        if not inside.all() or (rows < 0).any():
-            raise self._unknown(ids.tolist())
-        return rows
-
-    def _unknown(self, ids: Any) -> InvalidInput:
-        for place, item in enumerate(as_ids(ids)):
-            if item not in self._index:
-                return InvalidInput("ids", "is not in the catalogue", item, where=place)
-        return InvalidInput("ids", "must be a sequence of ids of the catalogue")
+    def _unknown(self, names: tuple[ItemId, ...]) -> InvalidInput:
+        place = next(place for place, item in enumerate(names) if item not in self._index)
+        return InvalidInput("ids", "is not in the catalogue", names[place], where=place)
 
     def pool(self, ids: Any, scores: Any, widths: Any = None) -> Pool:
         """A pool of catalogue items: facts are looked up, scores and widths are the learner's. Refuses what ``Pool`` refuses."""
-        given = ids if isinstance(ids, (list, tuple, np.ndarray)) else as_ids(ids)
-        rows = self.rows_of(given)
+        rows = self.rows_of(ids)
         if rows.size == 0:
             raise InvalidInput("ids", "a pool needs at least one candidate")
         mu = _column(scores, "scores", rows.size)
         sigma = None if widths is None else _column(widths, "widths", rows.size)
         facts = np.empty(rows.size)
-        wrong, place = check_catalog_pool(rows, mu, _NO_WIDTHS if sigma is None else sigma, self.targets, facts)
+        seen = np.empty(2 << rows.size.bit_length(), np.int64)
+        wrong, place = check_catalog_pool(rows, mu, _NO_WIDTHS if sigma is None else sigma, self.targets, facts, seen)
         if wrong != CLEAN:
             raise _refusal(wrong, self.ids[int(rows[place])], mu, sigma, place)
-        names = as_ids(given)
         for column in (rows, mu, sigma, facts):
             if column is not None:
                 column.flags.writeable = False
         return Pool._trusted(
-            ids=names,
+            _ids=None,
             scores=mu,
             targets=facts,
             widths=sigma,
@@ -141,6 +135,18 @@ def _restore(ids: tuple[ItemId, ...], targets: Floats, similarity: Similarity) -
     for name, value in {**fields, "_index": {item: row for row, item in enumerate(ids)}}.items():
         object.__setattr__(catalog, name, value)
     return catalog
+
+
+def _integers(ids: Any) -> Ints | None:
+    """The ids as int64 where all are plain integers of at most 64 bits; None where they must be looked at one by one."""
+    if isinstance(ids, np.ndarray):
+        return ids.astype(np.int64, copy=False) if ids.dtype.kind == "i" and ids.ndim == 1 else None
+    if set(map(type, ids)) != {int}:
+        return None
+    try:
+        return np.array(ids, np.int64)
+    except OverflowError:
+        return None
 
 
 def _column(values: Any, field: str, size: int) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,9 +32,8 @@ class Pool:
     Scope: none; an input carries no claim.
     """
 
-    __slots__ = ("_order", "_positions", "catalog", "ids", "rank", "rows", "scores", "similarity", "targets", "widths")
+    __slots__ = ("_ids", "_order", "_positions", "catalog", "rank", "rows", "scores", "similarity", "targets", "widths")
 
-    ids: tuple[ItemId, ...]
     scores: Floats
     targets: Floats | None
     widths: Floats | None
@@ -41,6 +41,7 @@ class Pool:
     rows: Ints
     rank: Ints
     catalog: Catalog | None
+    _ids: tuple[ItemId, ...] | None
     _order: Ints | None
     _positions: dict[ItemId, int] | None
 
@@ -68,7 +69,7 @@ class Pool:
             columns["widths"] = as_floats(widths, "widths", size, names)
             check_range(columns["widths"], "widths", 0.0, np.inf, names)  # type: ignore[arg-type]
         source = _source(names, vectors, similarity, tags)
-        _fill(self, ids=names, similarity=source, rows=frozen(np.arange(size)), rank=frozen(rank), catalog=None, **columns)
+        _fill(self, _ids=names, similarity=source, rows=frozen(np.arange(size)), rank=frozen(rank), catalog=None, **columns)
 
     @classmethod
     def _trusted(cls, **fields: Any) -> Pool:
@@ -84,12 +85,30 @@ class Pool:
         raise AttributeError(f"a pool is immutable: cannot delete {name!r}")
 
     @property
+    def ids(self) -> tuple[ItemId, ...]:
+        """The candidate ids, as given. A catalogue pool knows its rows, and makes the tuple when it is first asked for."""
+        if self._ids is None:
+            ids = self.ids_at(range(self.size))
+            object.__setattr__(self, "_ids", ids)
+            return ids
+        return self._ids
+
+    def ids_at(self, places: Iterable[int]) -> tuple[ItemId, ...]:
+        """The ids at some positions."""
+        if self._ids is not None:
+            return tuple(map(self._ids.__getitem__, places))
+        if self.catalog is None:
+            raise InvalidInput("ids", "a pool has ids of its own or those of a catalogue")
+        names = self.catalog.ids
+        return tuple([names[self.rows[i]] for i in places])
+
+    @property
     def size(self) -> int:
         """Number of candidates."""
-        return len(self.ids)
+        return self.scores.size
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return self.scores.size
 
     @property
     def order(self) -> Ints:
@@ -129,7 +148,7 @@ class Pool:
     def with_scores(self, scores: Any, widths: Any = None) -> Pool:
         """The same candidates under other scores (in the order of ``ids``); ``widths`` stay unless given."""
         column = as_floats(scores, "scores", self.size, self.ids)
-        fields = {name: getattr(self, name) for name in ("ids", "targets", "widths", "similarity", "rows", "rank", "catalog")}
+        fields: dict[str, Any] = {name: getattr(self, name) for name in _PARTS}
         if widths is not None:
             fields["widths"] = as_floats(widths, "widths", self.size, self.ids)
             check_range(fields["widths"], "widths", 0.0, np.inf, self.ids)
@@ -139,16 +158,17 @@ class Pool:
         return f"Pool({self.size} candidates, similarity={self.similarity.kind})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        names = ("ids", "scores", "targets", "widths", "similarity", "rows", "rank", "catalog")
-        return (_rebuild, tuple(getattr(self, name) for name in names))
+        return (_rebuild, tuple(getattr(self, name) for name in _PARTS))
 
 
 _NO_RANKS: Ints = frozen(np.zeros(0, np.int64))
 
 
 def _rebuild(*parts: Any) -> Pool:
-    names = ("ids", "scores", "targets", "widths", "similarity", "rows", "rank", "catalog")
-    return Pool._trusted(**dict(zip(names, parts, strict=True)))
+    return Pool._trusted(**dict(zip(_PARTS, parts, strict=True)))
+
+
+_PARTS = ("_ids", "scores", "targets", "widths", "similarity", "rows", "rank", "catalog")
 
 
 def _fill(pool: Pool, **fields: Any) -> None:

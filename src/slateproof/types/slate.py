@@ -44,8 +44,7 @@ class Slate:
     @property
     def ids(self) -> tuple[ItemId, ...]:
         """The chosen ids, in slate order."""
-        ids = self.pool.ids
-        return tuple([ids[i] for i in self.steps.chosen.tolist()])
+        return self.pool.ids_at(self.steps.chosen.tolist())
 
     @property
     def margins(self) -> Floats:

@@ -11,26 +11,60 @@ __all__ = ["SetChoice", "Steps"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """K choices made one after another.
+    """K choices made one after another, kept as the kernel wrote them: few arrays, cut into columns when asked for.
 
-    ``chosen[q]`` and ``runners[q]`` are positions in the pool (``-1``: nothing else was left); ``chosen_objective`` and
-    ``runner_objective`` are F_q of the two, ``chosen_similarity`` and ``runner_similarity`` the similarity to the prefix that
-    entered them (0 at the first step). ``shaped`` holds mu-tilde for every candidate. ``known[i]`` says to how many of the chosen
-    items, counted from the first, the similarity of candidate i was computed; ``similarities[i, :known[i]]`` are these values.
-    ``similarities`` is None where they were not kept; entries beyond ``known`` mean nothing.
+    ``places`` holds chosen (K), runners (K) and known (n); ``numbers`` holds chosen objective, chosen similarity, runner-up
+    objective, runner-up similarity (K each) and the shaped score mu-tilde of every candidate (n). ``similarities[i, :known[i]]``
+    are the similarities of candidate i to the first ``known[i]`` chosen items; entries beyond mean nothing, and None says that they
+    were not kept. All arrays are read-only; places are positions in the pool.
 
     Scope: none; intermediate values.
     """
 
-    chosen: Ints
-    runners: Ints
-    chosen_objective: Floats
-    runner_objective: Floats
-    chosen_similarity: Floats
-    runner_similarity: Floats
-    shaped: Floats
-    known: Ints
+    size: int
+    places: Ints
+    numbers: Floats
     similarities: Floats | None
+
+    @property
+    def chosen(self) -> Ints:
+        """The chosen positions, in order."""
+        return self.places[: self.size]
+
+    @property
+    def runners(self) -> Ints:
+        """The runner-up of every step; -1 where nothing else was left."""
+        return self.places[self.size : 2 * self.size]
+
+    @property
+    def known(self) -> Ints:
+        """Per candidate, to how many of the chosen items, counted from the first, its similarity was computed."""
+        return self.places[2 * self.size :]
+
+    @property
+    def chosen_objective(self) -> Floats:
+        """F_q of the chosen item."""
+        return self.numbers[: self.size]
+
+    @property
+    def chosen_similarity(self) -> Floats:
+        """Similarity of the chosen item to the prefix, as it entered F_q; 0 at the first step."""
+        return self.numbers[self.size : 2 * self.size]
+
+    @property
+    def runner_objective(self) -> Floats:
+        """F_q of the runner-up; -inf where nothing else was left."""
+        return self.numbers[2 * self.size : 3 * self.size]
+
+    @property
+    def runner_similarity(self) -> Floats:
+        """Similarity of the runner-up to the prefix; 0 at the first step."""
+        return self.numbers[3 * self.size : 4 * self.size]
+
+    @property
+    def shaped(self) -> Floats:
+        """mu-tilde of every candidate."""
+        return self.numbers[4 * self.size :]
 
     @property
     def evaluations(self) -> int:

@@ -42,7 +42,7 @@ _FIELD_DOMAIN = b"slateproof field 1\n"
 _LEAF_DOMAIN = b"\x00slateproof record 1\n"
 _NUMBERS = {pa.float64(): "<f8", pa.int64(): "<i8", pa.int32(): "<i4", pa.bool_(): "u1"}
 
-Parts: TypeAlias = Sequence[bytes | memoryview]
+Parts: TypeAlias = Sequence[bytes]
 
 
 def salts_of(secret: bytes, index: Any) -> bytes:
@@ -60,7 +60,7 @@ def commit_fields(batch: pa.RecordBatch, salts: Parts) -> list[list[bytes]]:
     out = []
     for place, field in enumerate(FIELDS):
         prefix = field.encode() + b"\n"
-        salt = memoryview(salts[place])
+        salt = bytes(salts[place])
         columns = [_payload(batch.column(column.name), column.type) for column in columns_of(field)]
         fixed = _rows(np.concatenate([part for part, _ in columns], axis=1))
         bodies = [body for _, body in columns if body is not None]
@@ -86,11 +86,10 @@ def leaf_of(index: int, commitments: Sequence[bytes]) -> bytes:
     return leaves_of([index], [[value] for value in commitments])[0]
 
 
-def _rows(table: Any) -> list[memoryview]:
-    """The rows of a (n, w) table of bytes, without copying."""
-    width = table.shape[1]
-    view = _view(table) if table.size else memoryview(b"")
-    return [view[start : start + width] for start in range(0, table.shape[0] * width, width)]
+def _rows(table: Any) -> list[bytes]:
+    """The rows of an (n, w) table of bytes. Bytes, not views: the garbage collector does not count them."""
+    raw, width = table.tobytes(), table.shape[1]
+    return [raw[start : start + width] for start in range(0, len(raw), width)]
 
 
 def _payload(column: Any, kind: pa.DataType) -> tuple[Any, list[Any] | None]:
@@ -110,14 +109,8 @@ def _payload(column: Any, kind: pa.DataType) -> tuple[Any, list[Any] | None]:
     if kind.value_type == pa.string():
         return fixed, _string_lists(column, offsets[:-1], lengths)
     dtype = np.dtype(_NUMBERS[kind.value_type])
-    values = np.ascontiguousarray(np.asarray(column.values), dtype)
-    return fixed, _slices(_view(values), offsets[:-1], lengths, dtype.itemsize)
-
-
-def _view(array: Any) -> memoryview:
-    """The bytes of an array, without copying."""
-    plain: Any = np.ascontiguousarray(array)
-    return memoryview(plain).cast("B")
+    values = np.asarray(column.values).astype(dtype, copy=False)
+    return fixed, _slices(values.tobytes(), offsets[:-1], lengths, dtype.itemsize)
 
 
 def _offsets(column: Any) -> Any:
@@ -126,22 +119,22 @@ def _offsets(column: Any) -> Any:
     return raw[column.offset : column.offset + len(column) + 1].astype(np.int64)
 
 
-def _bytes_of(column: Any) -> memoryview:
+def _bytes_of(column: Any) -> bytes:
     data = column.buffers()[2]
-    return memoryview(b"") if data is None else memoryview(data)
+    return b"" if data is None else data.to_pybytes()
 
 
-def _slices(view: memoryview, starts: Any, lengths: Any, width: int) -> list[memoryview]:
+def _slices(raw: bytes, starts: Any, lengths: Any, width: int) -> list[bytes]:
     begin = (starts * width).tolist()
     end = ((starts + lengths) * width).tolist()
-    return [view[a:b] for a, b in zip(begin, end, strict=True)]
+    return [raw[a:b] for a, b in zip(begin, end, strict=True)]
 
 
 def _string_lists(column: Any, starts: Any, lengths: Any) -> list[bytes]:
     """Bodies of a list-of-strings column: lengths, then the text."""
     strings = column.values
     offsets, data = _offsets(strings), _bytes_of(strings)
-    sizes = np.ascontiguousarray(offsets[1:] - offsets[:-1], "<u8")
-    heads = _slices(_view(sizes), starts, lengths, 8)
+    sizes = np.asarray(offsets[1:] - offsets[:-1], "<u8")
+    heads = _slices(sizes.tobytes(), starts, lengths, 8)
     first, last = offsets[starts].tolist(), offsets[starts + lengths].tolist()
-    return [bytes(head) + bytes(data[a:b]) for head, a, b in zip(heads, first, last, strict=True)]
+    return [head + data[a:b] for head, a, b in zip(heads, first, last, strict=True)]

@@ -1,0 +1,1 @@
+"""Timing scripts; each runs as ``python -m benchmarks.NAME`` and prints a table."""

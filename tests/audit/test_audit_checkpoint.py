@@ -39,7 +39,9 @@ def test_a_checkpoint_reads_back_and_keeps_its_signature() -> None:
     assert again == signed
     assert again.signed_by(PublicKey.of(KEY))
     assert not again.signed_by(PublicKey.of(OTHER_KEY))
-    assert not Checkpoint("slateproof/abc", 8, signed.root, "slateproof", signed.key_id, signed.signature).signed_by(PublicKey.of(KEY))
+    assert not Checkpoint("slateproof/abc", 8, signed.root, "slateproof", signed.key_id, signed.signature).signed_by(
+        PublicKey.of(KEY)
+    )
 
 
 def test_an_unsigned_checkpoint_is_nobodys() -> None:

@@ -5,7 +5,6 @@ Scope: conditional; a record inherits the privacy status of what stands in it.
 
 from __future__ import annotations
 
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,7 +74,8 @@ class Records:
         rows = self.numbers("candidate_rows", row)
         if rows is None:
             return self.ids("candidate", row)
-        return self._pick(self._catalog(row), rows)
+        catalog = self._catalog(row)
+        return tuple([catalog.ids[place] for place in _rising(rows, len(catalog)).tolist()])
 
     def inputs(self, row: int) -> Inputs:
         """The selection's inputs; refuses what no pool, state, levers or rule could be."""
@@ -92,25 +92,17 @@ class Records:
     def _catalog(self, row: int) -> Catalog:
         return self._shelf.get(self.value("catalog_digest", row))
 
-    @staticmethod
-    def _pick(catalog: Catalog, rows: Any) -> tuple[ItemId, ...]:
-        if rows.size == 0 or rows[0] < 0 or rows[-1] >= len(catalog) or (rows[1:] <= rows[:-1]).any():
-            raise InvalidInput("candidate_rows", f"must rise, within the catalogue's {len(catalog)} rows")
-        picked = itemgetter(*rows.tolist())(catalog.ids)
-        return picked if rows.size > 1 else (picked,)
-
     def _pool_of_catalog(self, row: int) -> Pool:
         catalog = self._catalog(row)
         rows = self.numbers("candidate_rows", row)
         if rows is None:
             raise InvalidInput("candidate_rows", "are missing, and the record names a catalogue")
-        ids = self._pick(catalog, rows)
-        places = frozen(rows.astype(np.int64))
+        places = frozen(_rising(rows, len(catalog)).astype(np.int64))
         scores = _finite(self.numbers("scores", row), "scores", rows.size)
         widths = self._widths(row, rows.size)
         facts = frozen(catalog.targets[places])
         return Pool._trusted(
-            ids=ids,
+            _ids=None,
             scores=scores,
             targets=facts,
             widths=widths,
@@ -137,7 +129,7 @@ class Records:
         source = (
             self._whole_source(row, pool.size) if self.numbers("similarity_known", row) is None else self._queried(row, pool.size)
         )
-        names = ("ids", "scores", "targets", "widths", "rows", "rank", "catalog")
+        names = ("_ids", "scores", "targets", "widths", "rows", "rank", "catalog")
         return Pool._trusted(**{name: getattr(pool, name) for name in names}, similarity=source)
 
     def _queried(self, row: int, size: int) -> Similarity:
@@ -169,6 +161,13 @@ class Records:
             raise InvalidInput("similarity_lower", "and similarity_higher must stand beside logged similarities")
         field = {"vectors": "vectors", "matrix": "matrix"}[kind]
         return Similarity(kind=kind, rows=len(table), lower=bounds[0], higher=bounds[1], **{field: frozen(table)})
+
+
+def _rising(rows: Any, size: int) -> Any:
+    """Catalogue rows in id order, each once."""
+    if rows.size == 0 or rows[0] < 0 or rows[-1] >= size or (rows[1:] <= rows[:-1]).any():
+        raise InvalidInput("candidate_rows", f"must rise, within the catalogue's {size} rows")
+    return rows
 
 
 def _finite(column: Any, field: str, size: int) -> Any:

@@ -164,7 +164,7 @@ def _kind(slate: Slate) -> str:
     """Where the similarities of a record come from; a rule that asks for none needs none."""
     if slate.pool.catalog is not None:
         return "catalog"
-    if slate.rule.kind == "top-k" or slate.levers.diversity == 0.0:
+    if slate.rule.kind == "top-k" or (slate.rule.kind == "greedy" and slate.levers.diversity == 0.0):
         return "none"
     return slate.pool.similarity.kind
 

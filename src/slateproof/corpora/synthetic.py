@@ -127,9 +127,8 @@ def draw_items(rows: int, items: int, popularity: float, rng: np.random.Generato
 def rasch_difficulties(tags: Ints, rng: np.random.Generator) -> Floats:
     """b_i: a third of the variance is the mean of the item's tag effects (a row of tag codes), the rest its own; mean 0, sd 1."""
     effect = rng.normal(0.0, 1.0, int(tags.max()) + 1)
-    shared = np.asarray(effect[tags].mean(axis=1), dtype=np.float64)
     own = rng.normal(0.0, 1.0, tags.shape[0])
-    b = np.sqrt(1.0 / 3.0) * _standard(shared) + np.sqrt(2.0 / 3.0) * _standard(own)
+    b = _standard(effect[tags].mean(axis=1)) + 2.0**0.5 * _standard(own)
     return _DIFFICULTY_SD * _standard(b)
 
 

@@ -32,7 +32,7 @@ from slateproof.certify.prospective import (
 )
 from slateproof.certify.rounding import UNIT, bonus_bound, down, evaluation_error, minus_down, up
 from slateproof.errors import InvalidInput
-from slateproof.types import Slate
+from slateproof.types import SetChoice, Slate
 from slateproof.types.columns import Floats, as_floats, frozen
 from slateproof.types.ids import ItemId
 
@@ -69,6 +69,8 @@ class Certificate:
     def of(cls, slate: Slate) -> Certificate:
         """The certificate of a stepwise slate: O(n) work, no similarity is computed."""
         steps, rest = slate.steps, rest_of(slate)
+        if isinstance(steps, SetChoice):
+            raise InvalidInput("slate", "SCPO makes one choice among sets; its certificate is SetCertificate", slate.rule.kind)
         gaps = minus_down(steps.chosen_objective, steps.runner_objective)
         scores = largest(slate)
         margin = float(margin_down(gaps.min(), evaluation_error(slate, scores)))

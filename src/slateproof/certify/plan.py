@@ -42,8 +42,7 @@ def anchor_weight(pool: Any, k: int, sigma: float, *, max_flip: float) -> Any:
     deviation, target = positive(sigma, "sigma"), fraction(max_flip, "max_flip")
 
     def plan(scores: Floats) -> float:
-        largest = _largest_share(lambda share: topk.flip_probability(scores, k, deviation * share) <= target)
-        return min(1.0, 1.0 - largest + 2.0**-53) if largest < 1.0 else 0.0
+        return _smallest_weight(lambda weight: topk.flip_probability(scores, k, deviation, weight) <= target)
 
     return _each(pool, plan)
 
@@ -97,12 +96,11 @@ def slate_anchor_weight(certificate: Certificate, sigma: Any, *, max_flip: float
     """
     target = fraction(max_flip, "max_flip")
 
-    def good(share: float) -> bool:
-        estimate = certificate.flip_probability(sigma, anchor_weight=1.0 - share, seed=seed)
+    def good(weight: float) -> bool:
+        estimate = certificate.flip_probability(sigma, anchor_weight=weight, seed=seed)
         return estimate + 3.0 * estimate.error <= target
 
-    largest = _largest_share(good, SLATE_HALVINGS)
-    return 1.0 - largest
+    return _smallest_weight(good, SLATE_HALVINGS)
 
 
 def slate_sigma(certificate: Certificate, *, max_flip: float, anchor_weight: float = 0.0, seed: int = 0) -> float:
@@ -123,15 +121,15 @@ def slate_sigma(certificate: Certificate, *, max_flip: float, anchor_weight: flo
     return _largest_sigma(good, certificate.radius, SLATE_HALVINGS)
 
 
-def _largest_share(good: Callable[[float], bool], halvings: int = HALVINGS) -> float:
-    """The largest share in [0, 1] that is good, from below; goodness only falls as the share grows, and 0 is good."""
-    if good(1.0):
-        return 1.0
+def _smallest_weight(good: Callable[[float], bool], halvings: int = HALVINGS) -> float:
+    """The smallest good weight in [0, 1], from above; goodness only grows with the weight, and 1 is good."""
+    if good(0.0):
+        return 0.0
     low, high = 0.0, 1.0
     for _ in range(halvings):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if good(middle) else (low, middle)
-    return low
+        low, high = (low, middle) if good(middle) else (middle, high)
+    return high
 
 
 def _largest_sigma(good: Callable[[float], bool], unit: float, halvings: int = HALVINGS) -> float:

@@ -134,15 +134,15 @@ def _standard(value: NDArray[np.float64], deviation: float | Floats) -> NDArray[
 
 def _draw(log_u: Floats, room: Floats, below: Floats, shift: float, shifted: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """A standard normal truncated below ``room``, lowered by ``shift`` where ``shifted``; and the density ratio lowered / plain."""
-    # Where room is -inf the item has no chance: the point counts as a change whatever is drawn.
+    # Where room is -inf the item has no chance: the point is a change whatever is drawn, and its density integrates to 1.
     lost = np.isneginf(below)
     plain = np.where(lost, 0.0, ndtri_exp(log_u + np.where(lost, 0.0, below)))
     if shift == 0.0:
         return plain, np.zeros_like(plain)
     wider = log_ndtr(room + shift)
     own = np.where(shifted, ndtri_exp(log_u + wider) - shift, plain)
-    ratio = np.exp(-shift * own - 0.5 * shift * shift + np.where(lost, 0.0, below) - wider)
-    return own, ratio
+    exponent = -shift * own - 0.5 * shift * shift + np.where(lost, 0.0, below) - wider
+    return own, np.where(lost, 1.0, np.exp(np.minimum(exponent, 700.0)))
 
 
 def _mixture(pairs: Pairs, noise: Noise, rows: Ints, rivals: Ints, logs: Floats) -> tuple[Floats, Floats]:

@@ -1,0 +1,134 @@
+"""Planner and tables: what is planned is kept, and a little more is not."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from certify_builders import random_slate, window_slate
+
+from slateproof.certify import certificates, certify, from_margins, plan, topk
+from slateproof.errors import InvalidInput
+from slateproof.types import Pool
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("target", [0.3, 0.01, 1e-9])
+def test_anchor_weight_is_the_smallest(seed, target):
+    scores = np.random.default_rng(seed).standard_normal(20)
+    w = plan.anchor_weight(scores, 5, 0.2, max_flip=target)
+    assert topk.flip_probability(scores, 5, 0.2, w) <= target
+    if w > 0.0:
+        assert topk.flip_probability(scores, 5, 0.2, w - 1e-6) > target
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("target", [0.3, 0.01, 1e-9])
+def test_sigma_is_the_largest(seed, target):
+    scores = np.random.default_rng(seed).standard_normal(20)
+    sigma = plan.sigma(scores, 5, max_flip=target)
+    assert topk.flip_probability(scores, 5, sigma) <= target
+    assert topk.flip_probability(scores, 5, sigma * 1.00001) > target
+    assert plan.sigma(scores, 5, max_flip=target, anchor_weight=0.5) == pytest.approx(2 * sigma, rel=1e-9)
+
+
+def test_two_items_have_a_closed_form():
+    # Pr = Phi(-gap / (sqrt 2 sigma (1-w))) = .05 at gap / (sqrt 2 sigma (1-w)) = 1.6449
+    assert plan.sigma([1.0, 0.0], 1, max_flip=0.05) == pytest.approx(1 / (math.sqrt(2) * 1.6448536269514722))
+    assert plan.anchor_weight([1.0, 0.0], 1, 1.0, max_flip=0.05) == pytest.approx(1 - 1 / (math.sqrt(2) * 1.6448536269514722))
+
+
+def test_extremes():
+    assert plan.anchor_weight([1.0, 0.0], 1, 0.01, max_flip=0.05) == 0.0
+    assert plan.anchor_weight([1.0, 1.0], 1, 0.01, max_flip=0.05) == 1.0
+    assert plan.sigma([1.0, 1.0], 1, max_flip=0.05) == 0.0
+    assert plan.sigma([1.0, 0.0], 2, max_flip=0.05) == math.inf
+    assert plan.sigma([1.0, 0.0], 1, max_flip=0.6) == math.inf
+    assert plan.sigma([1.0, 0.0], 1, max_flip=0.05, anchor_weight=1.0) == math.inf
+
+
+def test_pools_and_their_order():
+    pools = [Pool(ids=[3, 1, 2], scores=[0.2, 0.9, 0.5]), Pool(ids=[1, 2, 3], scores=[0.9, 0.5, 0.2])]
+    weights = plan.anchor_weight(pools, 1, 0.3, max_flip=0.05)
+    assert weights[0] == weights[1] == plan.anchor_weight(pools[0], 1, 0.3, max_flip=0.05)
+    assert plan.sigma(np.array([[1.0, 0.0], [2.0, 0.0]]), 1, max_flip=0.1).shape == (2,)
+
+
+def test_sizes_show_how_k_matters():
+    scores = np.array([3.0, 2.0, 1.9, 0.0])
+    rows = plan.sizes(scores, 0.1)
+    assert [row["k"] for row in rows] == [1, 2, 3]
+    assert [row["gap"] for row in rows] == pytest.approx([1.0, 0.1, 1.9])
+    assert rows[1]["flip"] == topk.flip_probability(scores, 2, 0.1)
+    assert rows[1]["flip"] > rows[0]["flip"] > rows[2]["flip"]
+    many = plan.sizes([Pool(ids=[1, 2], scores=[1.0, 0.0]), Pool(ids=[1, 2, 3], scores=[1.0, 0.9, 0.0])], 0.1, ks=[1])
+    assert len(many) == 1
+
+
+def test_quantiles_live_with_infinity():
+    assert plan.quantiles([3.0, 1.0, 2.0, math.inf], (0.0, 0.5, 0.75, 1.0)) == {0.0: 1.0, 0.5: 2.0, 0.75: 3.0, 1.0: math.inf}
+    with pytest.raises(InvalidInput, match="values"):
+        plan.quantiles([])
+
+
+def test_slates_are_planned_with_their_estimate():
+    cert = certify(random_slate(1))
+    sigma = plan.slate_sigma(cert, max_flip=0.05)
+    assert cert.flip_probability(sigma) <= 0.05
+    assert cert.flip_probability(sigma * 1.02) > 0.05
+    w = plan.slate_anchor_weight(cert, sigma * 4, max_flip=0.05)
+    assert w == pytest.approx(0.75, abs=1e-4)
+    assert plan.slate_sigma(certify(random_slate(1, diversity=1.0)), max_flip=0.05) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("call", "field"),
+    [
+        (lambda: plan.anchor_weight([1.0, 0.0], 1, 0.0, max_flip=0.05), "sigma"),
+        (lambda: plan.anchor_weight([1.0, 0.0], 1, 1.0, max_flip=0.0), "max_flip"),
+        (lambda: plan.anchor_weight([1.0, 0.0], 1, 1.0, max_flip=1.0), "max_flip"),
+        (lambda: plan.anchor_weight([1.0, 0.0], 3, 1.0, max_flip=0.1), "k"),
+        (lambda: plan.sigma([1.0, 0.0], 1, max_flip=0.1, anchor_weight=-1.0), "anchor_weight"),
+    ],
+)
+def test_planner_refuses(call, field):
+    with pytest.raises(InvalidInput) as caught:
+        call()
+    assert caught.value.field == field
+
+
+def test_table_over_slates():
+    slates = [random_slate(seed) for seed in range(5)] + [window_slate(1), random_slate(1, diversity=1.0)]
+    table = certificates(slates, 0.01, draws=50)
+    assert len(table.rows) == 7
+    assert table.summary["rounds"] == 7
+    for row, slate in zip(table.rows[:5], slates, strict=False):
+        cert = certify(slate)
+        assert row["flip_probability"] == cert.flip_probability(0.01)
+        assert row["radius"] == cert.radius
+        assert row["norm"] <= row["exact"]
+    assert table.rows[5]["flip_probability"] is None
+    assert table.rows[6]["flip_bound"] == 0.0
+    assert any("SCPO" in note for note in table.notes)
+    assert json.loads(json.dumps(table.to_dict(), allow_nan=False))["rows"][6]["radius"] is None
+    assert "median_radius" in table.to_text()
+    assert "... 4 more rounds" in table.to_text(limit=3)
+
+
+def test_table_from_margins_says_what_is_missing():
+    slates = [random_slate(seed) for seed in range(5)]
+    table = from_margins([s.margins for s in slates], [0.3] * 5, [12] * 5, 0.001, anchor_weight=0.5)
+    whole = certificates(slates, 0.001, anchor_weight=0.5)
+    for row, other in zip(table.rows, whole.rows, strict=True):
+        assert row["radius"] == pytest.approx(other["radius"], abs=1e-12)
+        assert row["flip_bound"] == pytest.approx(other["flip_bound"], rel=1e-6)
+        assert "flip_probability" not in row
+    assert len(table.notes) == 3
+    with pytest.raises(InvalidInput, match="margins"):
+        from_margins([[1.0]], [0.3, 0.3], [12], 0.1)
+
+
+def test_an_empty_log_has_an_empty_table():
+    assert certificates([], 0.1).summary["rounds"] == 0

@@ -1,0 +1,135 @@
+"""Certificates of SCPO slates: the set's margin, movement per exchanged item, and the order."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from certify_builders import random_slate, window_slate
+
+from slateproof.certify import SetCertificate, certify
+from slateproof.certify.certificate import Certificate
+from slateproof.errors import InvalidInput
+from slateproof.select.scpo import choose_set
+from slateproof.types import Levers, Pool, Rule, Slate, State
+
+
+def again(slate, scores):
+    return choose_set(slate.pool.with_scores(scores), slate.rule, slate.levers, slate.target).chosen.tolist()
+
+
+def hand_slate():
+    """lambda 1/2, no similarity, shaped = scores 8, 4, 3, 1 / 4: sets of two are worth half their sum."""
+    pool = Pool(ids=["a", "b", "c", "d"], scores=[2.0, 1.0, 0.75, 0.25], targets=[0.5] * 4)
+    rule, levers = Rule("window", target_gain=0.0), Levers(diversity=0.5, size=2)
+    return Slate(pool, levers, State(), rule, 0.5, choose_set(pool, rule, levers, 0.5))
+
+
+def test_hand_computed():
+    cert = certify(hand_slate())
+    # {a, b} = 1.5 over {a, c} = 1.375; up to two items exchanged; neighbours a, b lie 1 apart.
+    assert isinstance(cert, SetCertificate)
+    assert cert.margin == pytest.approx(0.125, rel=1e-12)
+    assert cert.exchanges == 2
+    assert cert.set_radius == pytest.approx(0.125 / (2 * 2 * 0.5), rel=1e-12)
+    assert cert.order_radius == pytest.approx(0.5, rel=1e-12)
+    assert cert.radius == cert.set_radius
+    assert cert.radius_l2 == pytest.approx(0.125 / (0.5 * 2.0), rel=1e-12)
+    # M = r (1-lambda) ||d mu||
+    assert cert.movement([2.0, 1.0, 0.75, 0.3125]) == pytest.approx(2 * 0.5 * 0.0625)
+    assert cert.movement(hand_slate().pool.scores) == 0.0
+    assert cert.flip_bound(0.02) == pytest.approx(8 * math.exp(-(0.0625**2) / (2 * 0.02**2)), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_margin_is_best_minus_second_best_by_enumeration(seed):
+    slate = window_slate(seed, n=9, k=3)
+    steps, lam = slate.steps, slate.levers.diversity
+    vectors = slate.pool.similarity.vectors
+    sims = vectors @ vectors.T
+    inside = np.flatnonzero(np.abs(slate.pool.targets - slate.target) <= steps.window)
+    values = sorted(
+        (1 - lam) * steps.shaped[list(s)].sum() - lam * max(sims[i, j] for i, j in itertools.combinations(s, 2))
+        for s in itertools.combinations(inside.tolist(), 3)
+    )
+    cert = certify(slate)
+    if len(values) == 1:
+        assert cert.margin == math.inf
+        assert cert.exchanges == 0
+    else:
+        assert cert.margin == pytest.approx(values[-1] - values[-2], abs=1e-12)
+        assert cert.exchanges == min(3, inside.size - 3)
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("diversity", [0.0, 0.3, 0.7, 1.0])
+def test_below_the_radius_nothing_changes_and_the_witness_does(seed, diversity):
+    slate = window_slate(seed, n=9, diversity=diversity, window=(0.3, 0.02)[seed % 2])
+    cert, rng = certify(slate), np.random.default_rng(seed)
+    scores = slate.pool.scores
+    signs = np.sign(rng.standard_normal((30, scores.size)))
+    # All mass where it hurts most: chosen items down, all others up.
+    signs[0] = 1.0
+    signs[0, slate.indices] = -1.0
+    for row in signs:
+        other = scores + row * cert.radius * 0.999999
+        assert again(slate, other) == slate.indices.tolist()
+        if math.isfinite(cert.set_radius):
+            assert sorted(again(slate, scores + row * cert.set_radius * 0.999999)) == sorted(slate.indices.tolist())
+    if math.isfinite(cert.radius):
+        witness = cert.witness()
+        assert np.abs(witness).max() >= cert.radius
+        assert again(slate, scores + witness) != slate.indices.tolist()
+        assert not cert.exact(scores + witness)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_holds_implies_exact(seed):
+    slate = window_slate(seed, n=9)
+    cert = certify(slate)
+    xi = np.random.default_rng(seed).normal(0, cert.radius, (100, 9))
+    xi *= np.random.default_rng(seed).choice([0.1, 0.4, 1.0], (100, 1))
+    holds, exact = cert.holds(slate.pool.scores + xi), cert.exact(slate.pool.scores + xi)
+    assert (exact | ~holds).all()
+    assert holds.any()
+    assert exact.tolist() == [again(slate, slate.pool.scores + row) == slate.indices.tolist() for row in xi]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_item_radii_are_safe(seed):
+    slate = window_slate(seed, n=9)
+    cert = certify(slate)
+    for place, item in enumerate(slate.pool.ids):
+        for sign, reach in zip((1.0, -1.0), cert.item_radii(item), strict=True):
+            moved = slate.pool.scores.copy()
+            moved[place] += sign * (10.0 if math.isinf(reach) else reach * 0.99999)
+            assert again(slate, moved) == slate.indices.tolist()
+
+
+def test_a_search_cut_short_certifies_nothing():
+    slate = window_slate(1, n=30, k=8, window=1.0, node_budget=1)
+    assert not slate.steps.proved
+    cert = certify(slate)
+    assert (cert.margin, cert.set_radius, cert.radius) == (0.0, 0.0, 0.0)
+    assert not cert.holds(slate.pool.scores)
+    with pytest.raises(InvalidInput, match="radius"):
+        cert.witness()
+
+
+@pytest.mark.parametrize(
+    "call", [lambda c: c.flip_union(1.0), lambda c: c.flip_probability(1.0), lambda c: c.set_flip_probability(1.0)]
+)
+def test_stepwise_figures_are_refused(call):
+    with pytest.raises(InvalidInput, match="slate: SCPO makes one choice among sets"):
+        call(certify(window_slate(1)))
+
+
+def test_the_wrong_certificate_is_refused():
+    with pytest.raises(InvalidInput, match="was built step by step"):
+        SetCertificate.of(random_slate(1))
+    with pytest.raises(InvalidInput, match="its certificate is SetCertificate"):
+        Certificate.of(window_slate(1))
+    with pytest.raises(InvalidInput, match="novelty: does not enter a window slate"):
+        certify(window_slate(1)).movement([0.0] * 12, novelty=[0.0] * 12)

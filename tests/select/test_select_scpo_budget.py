@@ -83,7 +83,7 @@ def test_the_bound_covers_the_sets_that_were_left_out():
         pool = Pool(range(20), scores, rng.random(20), vectors=unit(rng.normal(size=(20, 3))))
         levers = Levers(diversity=float(rng.choice([0.3, 0.6, 0.9, 0.97])), size=int(rng.integers(2, 7)))
         full = choose_set(pool, Rule("window", 0.0, 1.0), levers, 0.5)
-        for budget in (1, 2, 3, 5, 8, 13, 20):
+        for budget in (1, 2, 3, 5, 8, 13, 20, 80, 120):
             choice = choose_set(pool, Rule("window", 0.0, 1.0, node_budget=budget), levers, 0.5)
             stopped += not choice.proved
             true_sets = ((full.value, full.chosen), (full.runner_value, full.runner_up))
@@ -99,11 +99,10 @@ def test_a_pool_with_one_feasible_set_needs_no_budget():
     assert choice.gap == 0.0
 
 
-@pytest.mark.slow
-def test_the_default_budget_ends_a_hopeless_search():
+def test_a_hopeless_search_ends():
     rng = np.random.default_rng(0)
-    pool = Pool(range(1000), rng.normal(size=1000), rng.random(1000), vectors=unit(rng.normal(size=(1000, 48))))
-    choice = choose_set(pool, Rule("window"), Levers(diversity=1.0, size=8), 0.5)
+    pool = Pool(range(400), np.zeros(400), rng.random(400), vectors=unit(rng.normal(size=(400, 48))))
+    choice = choose_set(pool, Rule("window", window=1.0, node_budget=20_000), Levers(diversity=1.0, size=20), 0.5)
     assert not choice.proved
-    assert choice.nodes == 1_000_000
-    assert choice.gap > 0.0
+    assert choice.nodes == 20_000
+    assert 0.0 < choice.gap < 1.0

@@ -113,6 +113,38 @@ def test_chosen_in_slate_order_and_inside_the_window(problem):
         assert len(set(positions.tolist())) in (0, levers.size)
 
 
+@pytest.mark.parametrize("diversity", [0.5, 0.9, 1.0])
+@pytest.mark.parametrize("scores", ["normal", "close", "levels", "zero"])
+@pytest.mark.parametrize("kind", ["clusters", "vectors", "matrix", "tags"])
+def test_long_searches_equal_enumeration(kind, scores, diversity):
+    """Pools on which the search passes the nodes after which classes of similar items enter the bound."""
+    rng = np.random.default_rng(7)
+    for n, size in ((16, 5), (18, 4), (14, 7)):
+        columns = {"ids": rng.permutation(n), "targets": rng.random(n), "scores": 0.02 * rng.normal(size=n)}
+        if scores != "normal":
+            columns["scores"] = {
+                "close": 1.0 + rng.integers(0, 4, n) * 2.0**-52,
+                "levels": rng.choice(LEVELS, n),
+                "zero": np.zeros(n),
+            }[scores]
+        if kind == "clusters":
+            columns["vectors"] = unit(rng.normal(size=(4, 8))[rng.integers(0, 4, n)] + 0.2 * rng.normal(size=(n, 8)))
+        elif kind == "vectors":
+            columns["vectors"] = unit(rng.normal(size=(n, 8)))
+        elif kind == "matrix":
+            matrix = rng.uniform(-1.0, 1.0, (n, n))
+            columns["similarity"] = (matrix + matrix.T) / 2
+        else:
+            columns["tags"] = [set(rng.integers(0, 9, 3).tolist()) for _ in range(n)]
+        pool, rule, levers = Pool(**columns), Rule("window", 0.0, 1.0), Levers(0.0, 0.0, diversity, size)
+        choice = choose_set(pool, rule, levers, 0.5)
+        best, second, *_ = all_sets(pool, rule, levers, 0.5)
+        assert choice.proved
+        assert (choice.value, choice.runner_value) == (best.value, second.value)
+        assert sorted(ids_of(pool, choice.chosen)) == list(best.ids)
+        assert ids_of(pool, choice.runner_up) == second.ids
+
+
 def pool_of(scores, similarity=None, targets=None, **columns):
     n = len(scores)
     return Pool(range(n), scores, [0.5] * n if targets is None else targets, similarity=similarity, **columns)

@@ -31,6 +31,9 @@ __all__ = ["order_free", "search"]
 NODES, STOPPED = range(2)
 """Places in ``info``: nodes counted, and whether the budget stopped the search."""
 
+PATIENCE = 64
+"""Nodes before the dearer bound of ``colour`` is asked for: most searches are over by then."""
+
 
 @njit(cache=True, nogil=True)
 def order_free(values: Any, size: int, largest: float) -> bool:
@@ -244,6 +247,41 @@ def narrow(
 
 
 @njit(cache=True, nogil=True)
+def colour(
+    source: Any, a: Any, rows: Any, items: Any, start: int, stop: int, left: int, total: float, best: float,
+    diversity: float, threshold: float, slot: Any, table: Any, used: Any, head: Any, link: Any,
+) -> Any:  # fmt: skip
+    """(table, ``total`` plus the ``left`` best items that are not ruled out in pairs; -inf where there are fewer).
+
+    A set with two items so similar that ``best - diversity * sim`` misses ``threshold`` cannot matter, so from a class of items
+    that are all so similar to each other at most one can be taken. Items in order join the first class that fits, or open a
+    new one. Among any i items taken, at least one is not from the first i - 1 classes and so comes no earlier than the
+    i-th opener: termwise, and hence in sum, what is taken is at most the first ``left`` openers.
+    """
+    count = 0
+    for k in range(start, stop):
+        j = items[k]
+        place = 0
+        while place < count:
+            member = head[place]
+            while member >= 0 and best - diversity * table[slot[member], j] < threshold:
+                member = link[member]
+            if member < 0:
+                break
+            place += 1
+        if place == count:
+            total += a[j]
+            count += 1
+            if count == left:
+                return table, total
+            head[place] = -1
+        link[j] = head[place]
+        head[place] = j
+        table = row_of(source, rows, j, slot, table, used)
+    return table, -np.inf
+
+
+@njit(cache=True, nogil=True)
 def explore(
     source: Any, a: Any, rank: Any, rows: Any, size: int, diversity: float, floor: float, slack: float, budget: int,
     slot: Any, table: Any, used: Any, top: Any, top_ranks: Any, top_value: Any, info: Any,
@@ -251,7 +289,8 @@ def explore(
     """The search proper; returns the largest bound of what was left unexamined, -inf where nothing was.
 
     Frame k holds the items that may follow the first k of ``path``. A frame ends when its bound falls below the second-best value
-    found so far, or equals it while no completion comes before the second-best set in id order.
+    found so far, or equals it while no completion comes before the second-best set in id order. The bound by classes is asked for
+    where a frame is entered and where few items are left in it.
     """
     width = slot.size
     items, pens = np.empty((size, width), np.int64), np.empty((size, width))
@@ -259,6 +298,7 @@ def explore(
     total, worst = np.zeros(size + 1), np.full(size + 1, 0.0 if size == 1 else -np.inf)
     items[0], pens[0], ends[0] = np.arange(width), worst[0], width
     unexamined, depth = -np.inf, 0
+    head, link = np.empty(size, np.int64), np.empty(width, np.int64)
     while depth >= 0:
         x, left, threshold = place[depth], size - depth, top_value[0, 1]
         if ends[depth] - x < left:
@@ -276,6 +316,14 @@ def explore(
             info[STOPPED] = 1
             depth -= 1
             continue
+        if info[NODES] >= PATIENCE and left > 2 and (x == 0 or ends[depth] - x <= 4 * left):
+            table, ceiling = colour(
+                source, a, rows, items[depth], x, ends[depth], left, total[depth], best,
+                diversity, threshold, slot, table, used, head, link,
+            )  # fmt: skip
+            if ceiling == -np.inf or (1.0 - diversity) * (ceiling + slack) - diversity * max(worst[depth], floor) < threshold:
+                depth -= 1
+                continue
         place[depth] = x + 1
         item, pen = items[depth, x], pens[depth, x]
         if best - diversity * max(pen, floor) < threshold:

@@ -124,7 +124,10 @@ def _budget(declared: Mapping[str, Status], ledger: Ledger, delta: float, regime
     if regime == "anchored" or (regime == "conditional" and not budgets and not len(ledger)):
         return None
     if len(ledger):
-        budgets.append((ledger.epsilon(delta), delta))
+        spent = ledger.epsilon(delta)
+        if not math.isfinite(spent):
+            raise InvalidInput("delta", "is so small that the accountant finds no finite epsilon", delta)
+        budgets.append((spent, delta))
     epsilon = math.fsum(one for one, _ in budgets)
     return epsilon, min(1.0, math.fsum(one for _, one in budgets))
 

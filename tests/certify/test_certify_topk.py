@@ -13,7 +13,16 @@ from scipy.special import log_ndtr
 from slateproof.certify import LowRank, certify, topk
 from slateproof.errors import InvalidInput
 
-CELLS = [(.35, .50, .12), (.35, .75, .25), (.50, .50, .18), (.50, .75, .35), (.70, .0, .12), (.70, .50, .25), (.90, .0, .18), (.90, .50, .35)]  # fmt: skip
+CELLS = [
+    (0.35, 0.50, 0.12),
+    (0.35, 0.75, 0.25),
+    (0.50, 0.50, 0.18),
+    (0.50, 0.75, 0.35),
+    (0.70, 0.00, 0.12),
+    (0.70, 0.50, 0.25),
+    (0.90, 0.00, 0.18),
+    (0.90, 0.50, 0.35),
+]
 COUNTS = np.array([393, 773, 841, 546, 391, 746, 2953, 2085])
 TRIALS = 32_000
 

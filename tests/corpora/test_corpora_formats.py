@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from slateproof.corpora import load_amazon, load_movielens, load_oulad
 from slateproof.errors import InvalidInput
 
@@ -69,7 +70,7 @@ def test_malformed_rows_are_counted_up_to_the_limit(tmp_path: Path) -> None:
     corpus = load_oulad(oulad(tmp_path, rows), max_bad_rows=2)
     assert (len(corpus), corpus.bad_rows) == (2, 2)
     assert "malformed rows left out  2" in corpus.describe().to_text()
-    with pytest.raises(InvalidInput, match="row 3.*row 5") as refused:
+    with pytest.raises(InvalidInput, match=r"row 3.*row 5") as refused:
         load_oulad(oulad(tmp_path, rows + "3rd,9,1,0,1\n"), max_bad_rows=2)
     assert (refused.value.field, refused.value.value) == ("max_bad_rows", 3)
     with pytest.raises(InvalidInput) as refused:
@@ -184,7 +185,7 @@ def test_a_truncated_gz_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "r.csv.gz"
     rows = "".join(f"u{k * 7919 % 10007},i{k * 31 % 997},4.0,{k * k}\n" for k in range(5000))
     path.write_bytes(gzip.compress(rows.encode())[:-2000])
-    with pytest.raises(InvalidInput, match="not a whole .gz"):
+    with pytest.raises(InvalidInput, match=r"not a whole .gz"):
         load_amazon(path)
 
 
@@ -220,3 +221,15 @@ def test_amazon_refuses_other_files_and_other_scales(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as refused:
         load_amazon(tmp_path / "r.csv")
     assert (refused.value.field, refused.value.value, refused.value.where) == ("rating", 50.0, "r.csv row 2")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "4", True, None])
+def test_thresholds_must_be_finite_numbers(tmp_path: Path, value: object) -> None:
+    for load, path, name in (
+        (load_oulad, oulad(tmp_path, "1752,9,18,0,40\n"), "pass_mark"),
+        (load_movielens, movielens(tmp_path, "csv", CSV_RATINGS, CSV_MOVIES), "like_at"),
+        (load_amazon, write_amazon(tmp_path / "r.csv", "csv"), "like_at"),
+    ):
+        with pytest.raises(InvalidInput) as refused:
+            load(path, **{name: value})  # type: ignore[operator]
+        assert (refused.value.field, refused.value.rule) == (name, "must be a finite number")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from slateproof.corpora.build import Raw, build
 from slateproof.corpora.corpus import Corpus
 from slateproof.corpora.difficulty import difficulty
@@ -23,7 +24,9 @@ ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 5), st.integers(0, 1
 def corpus_of(rows: list[tuple[int, int, int, int]], **options: object) -> Corpus:
     user, item, response, time = (np.array(c) for c in zip(*rows, strict=True))
     ids = np.arange(10) * 10
-    raw = Raw(user.astype(np.int32), ids, item.astype(np.int32), ids + 1, response.astype(float), response == 1, time.astype(np.int64))
+    raw = Raw(
+        user.astype(np.int32), ids, item.astype(np.int32), ids + 1, response.astype(float), response == 1, time.astype(np.int64)
+    )
     base: dict[str, object] = {"name": "t", "licence": "none", "difficulty_rule": "success", "positive_rule": "response = 1"}
     return build(raw, **{**base, **options})  # type: ignore[arg-type]
 
@@ -116,7 +119,11 @@ def test_the_split_cuts_by_user_in_the_stated_shares(users: int, seed: int) -> N
     assert parts[0].isdisjoint(parts[1] | parts[2])
     assert parts[1].isdisjoint(parts[2])
     test = max(1, round(users / 5))
-    assert [len(p) for p in parts[::-1]] == [test, max(1, round((users - test) / 10)), users - test - max(1, round((users - test) / 10))]
+    assert [len(p) for p in parts[::-1]] == [
+        test,
+        max(1, round((users - test) / 10)),
+        users - test - max(1, round((users - test) / 10)),
+    ]
     assert (split.part[user[split.test]] == 2).all()
 
 

@@ -22,6 +22,7 @@ from slateproof.corpora.split import Split
 from slateproof.corpora.surrogate import load_surrogate
 from slateproof.corpora.synthetic import demo, synthetic_education, synthetic_ratings
 from slateproof.corpora.table import load_table
+from slateproof.errors import InvalidInput
 
 __all__ = [
     "CORPORA",
@@ -34,6 +35,7 @@ __all__ = [
     "FetchError",
     "Fetched",
     "Filter",
+    "InvalidInput",
     "Items",
     "Listing",
     "Progress",

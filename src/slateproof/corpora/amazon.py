@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from slateproof.corpora.badrows import BadRows
-from slateproof.corpora.build import Raw, build
+from slateproof.corpora.build import Raw, build, check_threshold
 from slateproof.corpora.columns import encode
 from slateproof.corpora.corpus import Corpus
 from slateproof.corpora.csvfile import read_csv
@@ -45,6 +45,7 @@ def load_amazon(
     """
     path = Path(path)
     bad = BadRows(max_bad_rows)
+    like_at = check_threshold(like_at, "like_at")
     kind = Path(path.name.removesuffix(".gz")).suffix
     if kind == ".csv":
         names: tuple[str, ...] = ("user", "item", "rating", "time")

@@ -16,7 +16,7 @@ from slateproof.corpora.corpus import Corpus, Filter, Items
 from slateproof.corpora.difficulty import difficulty
 from slateproof.errors import InvalidInput
 
-__all__ = ["Raw", "build", "check_count"]
+__all__ = ["Raw", "build", "check_count", "check_threshold"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,6 +106,17 @@ def check_count(value: int, field_: str, low: int = 1) -> int:
     return int(value)
 
 
+def check_threshold(value: float, field_: str) -> float:
+    """``value`` as a finite number."""
+    if (
+        isinstance(value, (bool, np.bool_))
+        or not isinstance(value, (int, float, np.integer, np.floating))
+        or not np.isfinite(value)
+    ):
+        raise InvalidInput(field_, "must be a finite number", value)
+    return float(value)
+
+
 def _minimum_counts(raw: Raw, min_user: int, min_item: int) -> Raw:
     if min_user == 1 and min_item == 1:
         return raw
@@ -139,7 +150,7 @@ def _order(user: Codes, time: Ints | Floats | None) -> Ints | None:
         if span * (int(user.max()) + 1) < 2**63:
             key = user.astype(np.int64)
             key *= span
-            key += time  # in place, for memory
+            key += time.astype(np.int64, copy=False)  # in place, for memory
             key -= low
             return np.argsort(key, kind="stable")
     return np.lexsort((time, user))

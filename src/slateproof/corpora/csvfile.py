@@ -125,6 +125,8 @@ def finish(columns: Mapping[str, pa.ChunkedArray], fields: Mapping[str, Field]) 
                 column = column.cast(target)
             except pa.ArrowInvalid:
                 return None
+        if field.kind == "text" and not field.missing and pa.types.is_string(column.type) and pc.any(pc.equal(column, "")).as_py():
+            return None
         if pa.types.is_floating(column.type) and not pc.all(pc.is_finite(column)).as_py():
             return None
         out[ours] = column

@@ -12,7 +12,7 @@ import urllib.request
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException, HTTPResponse, IncompleteRead
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -128,7 +128,7 @@ def _receive(answer: HTTPResponse, archive: Archive, part: Path, tag: Path, have
     else:
         tag.unlink(missing_ok=True)
     with part.open("ab" if resumed else "wb") as out:
-        while block := answer.read(_CHUNK):
+        while block := _read(answer):
             out.write(block)
             done += len(block)
             if progress is not None:
@@ -137,6 +137,14 @@ def _receive(answer: HTTPResponse, archive: Archive, part: Path, tag: Path, have
         raise InvalidInput(
             "download", f"is truncated: {total:,} bytes were announced; run again to resume", done, where=archive.file
         )
+
+
+def _read(answer: HTTPResponse) -> bytes:
+    """The next bytes; what came before a connection broke off counts, and its length tells that it did."""
+    try:
+        return answer.read(_CHUNK)
+    except IncompleteRead as broken:
+        return broken.partial
 
 
 def _check_kind(part: Path, archive: Archive, page: str) -> None:

@@ -198,7 +198,7 @@ def _joined(group: list[tuple[Path, bytes]], fields: dict[str, Field]) -> tuple[
     bodies, counts = [], []
     for _, data in group:
         head, _, body = data.partition(b"\n")
-        if head != header or b'"' in body:
+        if head != header or b'"' in body or b"\r" in body or b"\n\n" in body:  # then lines and rows may differ in number
             return None
         body = body if body.endswith(b"\n") or not body else body + b"\n"
         bodies.append(body)

@@ -42,7 +42,7 @@ def read_json(path: Path, fields: Mapping[str, Field], bad: BadRows) -> pa.Table
     for field in fields.values():
         if field.name not in first:
             raise InvalidInput(field.name, "the column is missing", sorted(first), where=path.name)
-    table = _fast(path, fields)
+    table = _fast(path, fields, first)
     if table is None:
         table = _careful(path, fields, bad)
     if table.num_rows == 0:
@@ -50,8 +50,8 @@ def read_json(path: Path, fields: Mapping[str, Field], bad: BadRows) -> pa.Table
     return table
 
 
-def _fast(path: Path, fields: Mapping[str, Field]) -> pa.Table | None:
-    schema = pa.schema([(field.name, ARROW[field.kind]) for field in fields.values()])
+def _fast(path: Path, fields: Mapping[str, Field], first: Mapping[str, Any]) -> pa.Table | None:
+    schema = pa.schema([(field.name, _type(field.kind, first[field.name])) for field in fields.values()])
     try:
         with pa.input_stream(str(path), compression="detect") as source:
             table = pajson.read_json(
@@ -61,7 +61,20 @@ def _fast(path: Path, fields: Mapping[str, Field]) -> pa.Table | None:
             )
     except (pa.ArrowInvalid, OSError):  # the careful reader says which line
         return None
-    return finish({ours: table[field.name] for ours, field in fields.items()}, fields)
+    columns = {ours: table[field.name] for ours, field in fields.items()}
+    for ours, column in columns.items():
+        if pa.types.is_boolean(column.type):
+            columns[ours] = column.cast(pa.int8()).cast(pa.float64())
+    return finish(columns, fields)
+
+
+def _type(kind: str, first: Any) -> pa.DataType:
+    """The Arrow type of a column, by its kind and its first value: ids may be whole numbers, flags true or false."""
+    if kind == "flag":
+        return pa.bool_() if isinstance(first, bool) else pa.string() if isinstance(first, str) else pa.float64()
+    if kind in ("text", "time") and isinstance(first, int):
+        return pa.int64()
+    return pa.float64() if kind == "time" and isinstance(first, float) else ARROW[kind]
 
 
 def _careful(path: Path, fields: Mapping[str, Field], bad: BadRows) -> pa.Table:
@@ -107,7 +120,7 @@ def _values(
     out: list[Any] = []
     for ours, field in fields.items():
         value = row.get(field.name)
-        if field.missing and value is None:
+        if field.missing and (value is None or value in field.missing):
             out.append(None)
             continue
         if kinds[ours] == "time" and value is not None:

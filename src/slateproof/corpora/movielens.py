@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slateproof.corpora.badrows import BadRows
-from slateproof.corpora.build import Raw, build
+from slateproof.corpora.build import Raw, build, check_threshold
 from slateproof.corpora.columns import encode
 from slateproof.corpora.corpus import Corpus
 from slateproof.corpora.csvfile import need_file, open_text, read_csv
@@ -43,6 +43,7 @@ def load_movielens(
     """
     folder = Path(folder)
     bad = BadRows(max_bad_rows)
+    like_at = check_threshold(like_at, "like_at")
     dat = not (folder / "ratings.csv").exists() and (folder / "ratings.dat").exists()
     table = _ratings_dat(folder / "ratings.dat", bad) if dat else _ratings_csv(folder / "ratings.csv", bad)
     columns = dict(zip(table.column_names, table.columns, strict=True))

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slateproof.corpora.badrows import BadRows
-from slateproof.corpora.build import Raw, build
+from slateproof.corpora.build import Raw, build, check_threshold
 from slateproof.corpora.columns import encode
 from slateproof.corpora.corpus import Corpus, Filter
 from slateproof.corpora.csvfile import read_csv
@@ -45,6 +45,7 @@ def load_oulad(
     """
     folder = Path(folder)
     bad = BadRows(max_bad_rows)
+    pass_mark = check_threshold(pass_mark, "pass_mark")
     fields = {
         "item": Field("id_assessment", "int"),
         "user": Field("id_student", "int"),

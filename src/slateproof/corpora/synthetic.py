@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from slateproof.corpora.build import Raw, build, check_count
+from slateproof.corpora.build import Raw, build, check_count, check_threshold
 from slateproof.corpora.columns import Codes, Floats, Ints
 from slateproof.corpora.corpus import Corpus
 from slateproof.errors import InvalidInput
@@ -72,6 +72,7 @@ def synthetic_ratings(
     name: str = "synthetic-ratings",
 ) -> Corpus:
     """Ratings of a latent-factor model (see the module); an item's tags are its one or two nearest genres."""
+    like_at = check_threshold(like_at, "like_at")
     rng = np.random.default_rng(seed)
     counts = counts_per_user(check_count(users, "users", 3), per_user, tail, rng)
     items, factors = check_count(items, "items"), check_count(factors, "factors")
@@ -128,7 +129,8 @@ def rasch_difficulties(tags: Ints, rng: np.random.Generator) -> Floats:
     """b_i: a third of the variance is the mean of the item's tag effects (a row of tag codes), the rest its own; mean 0, sd 1."""
     effect = rng.normal(0.0, 1.0, int(tags.max()) + 1)
     own = rng.normal(0.0, 1.0, tags.shape[0])
-    b = _standard(effect[tags].mean(axis=1)) + 2.0**0.5 * _standard(own)
+    shared: Floats = np.mean(effect[tags], axis=1)
+    b: Floats = _standard(shared) + 2.0**0.5 * _standard(own)
     return _DIFFICULTY_SD * _standard(b)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from slateproof.corpora.badrows import BadRows
-from slateproof.corpora.build import Raw, build
+from slateproof.corpora.build import Raw, build, check_threshold
 from slateproof.corpora.columns import Bools, Floats, encode
 from slateproof.corpora.corpus import Corpus
 from slateproof.corpora.csvfile import read_csv
@@ -104,6 +104,7 @@ def _read(path: Path, fields: Mapping[str, Field], bad: BadRows, kind: str) -> p
 
 def _positive(responses: Floats, positive_at: float | None, column: str) -> tuple[Bools, str]:
     if positive_at is not None:
+        positive_at = check_threshold(positive_at, "positive_at")
         return responses >= positive_at, f"{column} >= {positive_at:g}"
     other = (responses != 0.0) & (responses != 1.0)
     if other.any():

@@ -5,6 +5,7 @@ Scope: stability only; that a slate follows from its inputs says nothing about w
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from slateproof.audit.schema import FIELDS, REPLAY_NEEDS
 from slateproof.audit.seal import commitments_of, leaves_in
 from slateproof.audit.store import Store
 from slateproof.select import selector_of
-from slateproof.types import SetChoice, Slate
+from slateproof.types import Pool, SetChoice, Similarity, Slate
+from slateproof.types.columns import frozen
 from slateproof.types.trace import TIE_RULE
 
 __all__ = ["difference", "find_record", "replay_record", "select_again"]
@@ -50,7 +52,7 @@ def select_again(records: Records, row: int) -> Slate:
     """The slate that the logged inputs give; refuses inputs that no selector would take."""
     pool, levers, state, rule, policy_digest = records.inputs(row)
     slate = selector_of(rule).select(pool, levers, state)
-    return Slate(slate.pool, slate.levers, slate.state, slate.rule, slate.target, slate.steps, policy_digest)
+    return replace(slate, policy_digest=policy_digest)
 
 
 def difference(records: Records, row: int, slate: Slate) -> str | None:
@@ -64,14 +66,43 @@ def difference(records: Records, row: int, slate: Slate) -> str | None:
     scalars: dict[str, Any] = {"target": slate.target, "tie_rule": TIE_RULE}
     if isinstance(slate.steps, SetChoice):
         scalars |= {f"set_{name}": getattr(slate.steps, name) for name in ("window", "nodes", "bound", "proved")}
-    if records.value("certified_margin", row) is not None:
-        certificate = certify.certify(slate)
-        scalars |= {"certified_margin": certificate.margin, "certified_radius": certificate.radius}
     for name, found in scalars.items():
         logged = records.value(name, row)
         if logged != found:
             return f"{name} is logged as {logged!r}, and the inputs give {found!r}"
+    return None if records.value("certified_margin", row) is None else _certificate_difference(records, row, slate)
+
+
+def _certificate_difference(records: Records, row: int, slate: Slate) -> str | None:
+    """Margin and radius certified again: the same, where all similarities can be computed again.
+
+    Where similarities are logged values, the rounding behind them is not in the record; the logged certificate allowed for it,
+    so it must not claim more than one that takes the values as exact.
+    """
+    exact = records.value("similarity_kind", row) in ("catalog", "none")
+    certificate = certify.certify(slate if exact else _without_gaps(slate))
+    for name, found in (("certified_margin", certificate.margin), ("certified_radius", certificate.radius)):
+        logged = records.value(name, row)
+        if logged is None or not (logged == found if exact else logged <= found):
+            return f"{name} is logged as {logged!r}, and the inputs give {found!r}"
     return None
+
+
+def _without_gaps(slate: Slate) -> Slate:
+    """The same slate with 0 for every similarity that was not logged; none of them entered the choice."""
+    pool, source = slate.pool, slate.pool.similarity
+    if source.kind != "matrix":
+        return slate
+    whole = Similarity(
+        kind="matrix",
+        rows=source.rows,
+        matrix=frozen(np.nan_to_num(source.matrix, nan=0.0)),
+        lower=source.lower,
+        higher=source.higher,
+    )
+    names = ("scores", "targets", "widths", "rows", "rank", "catalog")
+    filled = Pool._trusted(_ids=pool.ids, similarity=whole, **{name: getattr(pool, name) for name in names})
+    return replace(slate, pool=filled)
 
 
 def _outcome(slate: Slate) -> dict[str, Any]:

@@ -215,8 +215,9 @@ class Store:
             with self.folder.input(file.path) as stream, pq.ParquetFile(stream, page_checksum_verification=True) as parquet:
                 groups = _groups(parquet.metadata, start, stop)
                 if groups:
-                    yield from parquet.iter_batches(ROWS, row_groups=groups, columns=columns, use_threads=True)
-        except (OSError, pa.ArrowException) as why:
+                    for batch in parquet.iter_batches(ROWS, row_groups=groups, columns=columns, use_threads=True):
+                        yield _checked(batch, columns)
+        except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as why:
             raise LogUnreadable(f"{file.path}: cannot be read ({why})") from why
 
     def leaves(self, stop: int | None = None) -> bytes:
@@ -234,6 +235,21 @@ class Store:
     def uris(self) -> list[str]:
         """Addresses of the data files, for other readers."""
         return list(self._table.file_uris())
+
+
+def _checked(batch: pa.RecordBatch, columns: list[str] | None) -> pa.RecordBatch:
+    """The batch with exactly the columns and types of the schema; raises where the file holds something else."""
+    fields = [SCHEMA.field(name) for name in columns or SCHEMA.names]
+    found = [batch.column(field.name) for field in fields]
+    batch = pa.RecordBatch.from_arrays(
+        [column if column.type == field.type else column.cast(field.type) for column, field in zip(found, fields, strict=True)],
+        schema=pa.schema(fields),
+    )
+    batch.validate(full=True)
+    for name in ("index", "leaf_hash"):
+        if name in batch.schema.names and batch.column(name).null_count:
+            raise ValueError(f"{name} is missing")
+    return batch
 
 
 def _groups(metadata: Any, start: int, stop: int | None) -> list[int]:

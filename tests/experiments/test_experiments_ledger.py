@@ -48,7 +48,9 @@ def test_the_standard_label_is_below_even_a_lower_bound() -> None:
 
     for steps, label in x.TIERS[0].printed.items():
         one = pld.from_gaussian_mechanism(1.2, sampling_prob=0.02, pessimistic_estimate=False, use_connect_dots=False)
-        assert one.self_compose(steps).get_epsilon_for_delta(x.DELTA) > 1.1 * float(label)
+        least = one.self_compose(steps).get_epsilon_for_delta(x.DELTA)
+        assert least > 1.1 * float(label)
+        assert steps != 20 or f"{least - 5e-5:.4f}" == "0.5289"  # rounded down, as the page says
 
 
 def test_columns_stand_in_the_order_that_theory_demands(table: list[dict[str, Any]]) -> None:

@@ -175,7 +175,7 @@ not matter.
 {rounds}
 
 For the standard tier the printed label is below what the mechanism costs (0.36 against 0.530 at T = 20; PLD rounded the other
-way, as a lower bound, gives 0.5299); for the other tiers it is above. A formula that errs in both directions bounds nothing.
+way, as a lower bound, gives 0.5289); for the other tiers it is above. A formula that errs in both directions bounds nothing.
 The labels 0.04857 and 0.154 of the 200-seed tables belong to σ = 2.8, although the tier is stated with 3.0.
 
 ## One user as the protected unit, 20 rounds each

@@ -144,9 +144,7 @@ def _improve(regime: Regime, declared: Mapping[str, Status], counted: Mapping[st
     lines = []
     if ledger.non_private is not None:
         lines.append("ledger: train again with the noise on and a new ledger; a non-private release cannot be taken back")
-    for name, kind in counted.items():
-        if kind != weak:
-            continue
+    for name in sorted((one for one, kind in counted.items() if kind == weak), key=lambda one: one == "shown"):
         if declared[name].kind != "dp-output":
             lines.append(better(name))
         elif name == "shown" and len(ledger) and ledger.non_private is None:

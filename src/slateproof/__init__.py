@@ -7,7 +7,7 @@ from importlib.metadata import version as _version
 
 from slateproof.errors import InvalidInput, SlateproofError, SlateproofWarning
 from slateproof.select import GreedySelector, LeverMap, TopKSelector, WindowSelector
-from slateproof.types import Catalog, LeverBounds, Levers, Pool, Rule, Slate, State, Trace, unit
+from slateproof.types import Catalog, LeverBounds, Levers, Pool, PoolBatch, Rule, Slate, SlateBatch, State, Trace, unit
 
 __version__ = _version("slateproof")
 
@@ -19,8 +19,10 @@ __all__ = [
     "LeverMap",
     "Levers",
     "Pool",
+    "PoolBatch",
     "Rule",
     "Slate",
+    "SlateBatch",
     "SlateproofError",
     "SlateproofWarning",
     "State",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from slateproof.errors import InvalidInput
-from slateproof.types import LeverBounds, Levers, Pool, Rule, SetChoice, Slate, State, Steps
+from slateproof.select.batch import check_sizes
+from slateproof.types import LeverBounds, Levers, Pool, PoolBatch, Rule, SetChoice, Slate, SlateBatch, State, Steps
+from slateproof.types.leverbatch import LeverBatch, StateBatch
 
-__all__ = ["BaseSelector", "Selector", "check_targets", "target_of"]
+__all__ = ["BaseSelector", "Selector", "target_of"]
 
 
 class Selector(Protocol):
@@ -66,9 +68,38 @@ class BaseSelector:
             self.bounds.check(levers)
         if levers.size > pool.scores.size:
             raise InvalidInput("levers.size", f"must not exceed the pool's {pool.size} candidates", levers.size)
+        if pool.targets is None and self._steers:
+            raise no_targets()
         target = target_of(state, levers)
         steps = self._choose(pool, levers, state, target)
         return Slate(pool, levers, state, self.rule, target, steps, self.policy_digest)
+
+    def select_batch(
+        self, pools: PoolBatch, levers: Any, states: Any = NEUTRAL, *, trace: bool = True, threads: int | None = None
+    ) -> SlateBatch:
+        """The slates of a batch, each the one that ``select`` gives, whatever the number of ``threads`` (None: all cores).
+
+        ``levers`` and ``states`` are one value for all pools, a sequence, or columns. With ``trace=False`` the similarities that
+        were asked for are not kept (less memory); a single slate asked for later is then selected again.
+        """
+        if not isinstance(pools, PoolBatch):
+            raise InvalidInput("pools", "must be a PoolBatch", type(pools).__name__)
+        columns, histories = LeverBatch.of(levers, len(pools)), StateBatch.of(states, len(pools))
+        if self.bounds is not None:
+            self.bounds.check_columns(columns)
+        check_sizes(pools, columns)
+        if pools.targets is None and self._steers:
+            raise no_targets()
+        return self._choose_batch(pools, columns, histories, trace, threads).named(self.policy_digest)
+
+    @property
+    @abstractmethod
+    def _steers(self) -> bool: ...
+
+    @abstractmethod
+    def _choose_batch(
+        self, pools: PoolBatch, levers: LeverBatch, states: StateBatch, trace: bool, threads: int | None
+    ) -> SlateBatch: ...
 
     @abstractmethod
     def _choose(self, pool: Pool, levers: Levers, state: State, target: float) -> Steps | SetChoice: ...
@@ -80,7 +111,8 @@ class BaseSelector:
         return other
 
 
-def check_targets(pool: Pool, needed: bool) -> None:
-    """Refuse a pool without targets where the rule shapes towards one."""
-    if needed and pool.targets is None:
-        raise InvalidInput("targets", "the selector steers by target values, and the pool has none (target_gain=0 needs none)")
+def no_targets() -> InvalidInput:
+    """The refusal of pools without targets where the rule steers towards one."""
+    return InvalidInput(
+        "targets", "the selector steers by target values, and the pool has none (greedy with target_gain=0 needs none)"
+    )

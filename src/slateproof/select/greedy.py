@@ -1,27 +1,50 @@
-"""Greedy selection of one slate: the soft-window selector of the paper, and raw top-K as its plainest case."""
+"""Greedy selection: the soft-window selector of the paper, and raw top-K as its plainest case."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from slateproof.errors import InvalidInput
-from slateproof.select.base import BaseSelector, check_targets
-from slateproof.select.kernels import LANES, greedy
+from slateproof.select.base import BaseSelector
+from slateproof.select.batch import rebuild, run_greedy_batch, slate_of
+from slateproof.select.kernels import shape
 from slateproof.select.presets import preset
-from slateproof.types import LeverBounds, Levers, Pool, Rule, State, Steps
-from slateproof.types.columns import Floats, Ints, frozen
+from slateproof.select.run import EMPTY, NO_RANKS, TOP_K, run_greedy
+from slateproof.types import LeverBatch, LeverBounds, Levers, Pool, PoolBatch, Rule, Slate, SlateBatch, State, StateBatch, Steps
+from slateproof.types.columns import Floats
 from slateproof.types.rule import Dissimilarity
-from slateproof.types.similarity import NONE
 
-__all__ = ["GreedySelector", "TopKSelector", "overflow"]
-
-EMPTY: Floats = frozen(np.zeros(0))
-"""Stands for a column that is not there."""
-
-NO_RANKS: Ints = frozen(np.zeros(0, np.int64))
+__all__ = ["GreedySelector", "TopKSelector"]
 
 
-class GreedySelector(BaseSelector):
+class Stepwise(BaseSelector):
+    """What greedy and top-K share: slates are built step by step by one kernel."""
+
+    __slots__ = ()
+
+    @property
+    def _steers(self) -> bool:
+        return self.rule.target_gain != 0.0
+
+    def _choose_batch(
+        self, pools: PoolBatch, levers: LeverBatch, states: StateBatch, trace: bool, threads: int | None
+    ) -> SlateBatch:
+        return run_greedy_batch(pools, levers, states, self.rule, trace, threads, self._slate_of)
+
+    def _slate_of(self, batch: SlateBatch, b: int) -> Slate:
+        kept = rebuild(batch, b, self._shaped)
+        if kept is not None:
+            return slate_of(batch, b, kept)
+        return slate_of(batch, b, self._choose(batch.pools[b], batch.levers[b], batch.states[b], float(batch.target[b])))
+
+    def _shaped(self, pool: Pool, levers: Levers, target: float) -> Floats:
+        rule, shaped = self.rule, np.empty(pool.size)
+        exploration = 0.0 if rule.kind == "top-k" else levers.exploration
+        targets, widths = (EMPTY if column is None else column for column in (pool.targets, pool.widths))
+        shape(pool.scores, targets, widths, target, rule.window, rule.target_gain, exploration, shaped)
+        return shaped
+
+
+class GreedySelector(Stepwise):
     """The paper's default selector ("Formal governed selector").
 
     mu-tilde(i) = mu(i) + ``target_gain`` prox(d(i), m) + alpha sigma(i), with prox = 1 - min{1, (d - m)^2 / ``window``^2}; then K
@@ -57,12 +80,10 @@ class GreedySelector(BaseSelector):
         return cls(chosen.target_gain, chosen.window, chosen.novelty)
 
     def _choose(self, pool: Pool, levers: Levers, state: State, target: float) -> Steps:
-        rule = self.rule
-        check_targets(pool, needed=rule.target_gain != 0.0)
-        return run_greedy(pool, rule, levers, target, pool.ranks_of(state.shown_set))
+        return run_greedy(pool, self.rule, levers, target, pool.ranks_of(state.shown_set))
 
 
-class TopKSelector(BaseSelector):
+class TopKSelector(Stepwise):
     """The K candidates with the largest raw scores, in order; ties to the smallest id. Of the levers only ``size`` counts.
 
     Scope: stability only for margins; privacy is what ``privacy.assess`` says of the inputs.
@@ -75,35 +96,3 @@ class TopKSelector(BaseSelector):
 
     def _choose(self, pool: Pool, levers: Levers, state: State, target: float) -> Steps:
         return run_greedy(pool, TOP_K, Levers(size=levers.size), target, NO_RANKS)
-
-
-TOP_K = Rule("top-k", target_gain=0.0, window=1.0, novelty=0.0)
-"""Raw scores: every term of the greedy objective but the score is off."""
-
-
-def run_greedy(pool: Pool, rule: Rule, levers: Levers, target: float, shown: Ints) -> Steps:
-    """One call of the kernel: allocate, run, freeze."""
-    n, k = pool.scores.size, levers.size
-    source = NONE if levers.diversity == 0.0 else pool.similarity
-    places, numbers, kept = np.empty(2 * k + n, np.int64), np.empty(4 * k + n), np.empty((n, k))
-    wrong = greedy(
-        pool.scores, EMPTY if pool.targets is None else pool.targets, EMPTY if pool.widths is None else pool.widths,
-        pool.rank, pool.rows, shown,
-        source.code, source.vectors, source.flat, source.rows, source.tag_ptr, source.tag_ids, source.lower, source.higher,
-        target, rule.window, rule.target_gain, rule.novelty, levers.exploration, levers.diversity, rule.dissimilarity == "mean",
-        places, numbers, kept, *scratch(n, k),
-    )  # fmt: skip
-    if wrong >= 0:
-        raise overflow(pool, wrong)
-    return Steps(k, frozen(places), frozen(numbers), frozen(kept))
-
-
-def scratch(n: int, k: int) -> tuple[Ints, Floats]:
-    """Room for one call of the kernel on up to ``n`` candidates and ``k`` steps."""
-    return np.empty(2 * n + n // LANES + LANES + 1, np.int64), np.empty(5 * n + k + LANES)
-
-
-def overflow(pool: Pool, place: int) -> InvalidInput:
-    """The refusal of a pool whose objective leaves the finite numbers."""
-    rule = "the objective must stay finite; scores, weights or similarities are too large"
-    return InvalidInput("scores", rule, float(pool.scores[place]), where=pool.ids[place])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from slateproof.errors import InvalidInput
-from slateproof.select.base import BaseSelector, check_targets
+from slateproof.select.base import BaseSelector
+from slateproof.select.batch import batch_targets, run_window_batch, slate_of
 from slateproof.select.greedy import GreedySelector, TopKSelector
 from slateproof.select.presets import preset
 from slateproof.select.scpo import choose_set
-from slateproof.types import LeverBounds, Levers, Pool, Rule, SetChoice, State
+from slateproof.types import LeverBounds, Levers, Pool, PoolBatch, Rule, SetChoice, Slate, SlateBatch, State
+from slateproof.types.leverbatch import LeverBatch, StateBatch
 
 __all__ = ["WindowSelector", "selector_of"]
 
@@ -46,8 +48,27 @@ class WindowSelector(BaseSelector):
         return cls(chosen.window, chosen.target_gain)
 
     def _choose(self, pool: Pool, levers: Levers, state: State, target: float) -> SetChoice:
-        check_targets(pool, needed=True)
         return choose_set(pool, self.rule, levers, target)
+
+    @property
+    def _steers(self) -> bool:
+        return True
+
+    def _choose_batch(
+        self, pools: PoolBatch, levers: LeverBatch, states: StateBatch, trace: bool, threads: int | None
+    ) -> SlateBatch:
+        target = batch_targets(states, levers)
+
+        def one(b: int) -> SetChoice:
+            return choose_set(pools[b], self.rule, levers[b], float(target[b]))
+
+        return run_window_batch(pools, levers, states, self.rule, threads, one, _slate_of_set)
+
+
+def _slate_of_set(batch: SlateBatch, b: int) -> Slate:
+    if batch.choices is None:
+        raise InvalidInput("batch", "does not hold choices among sets")
+    return slate_of(batch, b, batch.choices[b])
 
 
 def selector_of(rule: Rule, bounds: LeverBounds | None = None, policy_digest: str | None = None) -> BaseSelector:

@@ -5,11 +5,14 @@ Imports nothing of ours but the errors. A value that exists is valid; nothing he
 
 from slateproof.types.catalog import Catalog
 from slateproof.types.explain import Explanation
+from slateproof.types.leverbatch import LeverBatch, StateBatch
 from slateproof.types.levers import LeverBounds, Levers
 from slateproof.types.pool import Pool
+from slateproof.types.poolbatch import PoolBatch
 from slateproof.types.rule import Rule
 from slateproof.types.similarity import Similarity, unit
 from slateproof.types.slate import Slate
+from slateproof.types.slatebatch import SlateBatch
 from slateproof.types.state import Round, State
 from slateproof.types.steps import SetChoice, Steps
 from slateproof.types.trace import Trace
@@ -17,15 +20,19 @@ from slateproof.types.trace import Trace
 __all__ = [
     "Catalog",
     "Explanation",
+    "LeverBatch",
     "LeverBounds",
     "Levers",
     "Pool",
+    "PoolBatch",
     "Round",
     "Rule",
     "SetChoice",
     "Similarity",
     "Slate",
+    "SlateBatch",
     "State",
+    "StateBatch",
     "Steps",
     "Trace",
     "unit",

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from slateproof.errors import InvalidInput
 from slateproof.types.columns import finite_scalar
+from slateproof.types.row import Row
+
+if TYPE_CHECKING:
+    from slateproof.types.leverbatch import LeverBatch
 
 __all__ = ["LeverBounds", "Levers"]
 
@@ -77,3 +82,13 @@ class LeverBounds:
             value = getattr(levers, name)
             if not low <= value <= high:
                 raise InvalidInput(f"levers.{name}", f"the policy allows [{low:g}, {high:g}]", value)
+
+    def check_columns(self, levers: LeverBatch) -> None:
+        """The same for the levers of a batch, naming the first row."""
+        for name in ("target_shift", "exploration", "diversity", "size"):
+            low, high = getattr(self, name)
+            column = getattr(levers, name)
+            outside = (column < low) | (column > high)
+            if outside.any():
+                row = int(np.argmax(outside))
+                raise InvalidInput(f"levers.{name}", f"the policy allows [{low:g}, {high:g}]", column[row].item(), where=Row(row))

@@ -1,0 +1,186 @@
+"""Selection for many pools at once: the same kernel, pool after pool, on as many threads as wanted.
+
+Slates do not know of each other, so neither the number of threads nor the size of the batch can change one of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from slateproof.errors import InvalidInput
+from slateproof.select.batch_kernel import greedy_chunk
+from slateproof.select.kernels import MATRIX
+from slateproof.select.run import EMPTY, scratch
+from slateproof.types import Rule, Slate, Steps
+from slateproof.types.columns import Floats, Ints, frozen
+from slateproof.types.leverbatch import LeverBatch, StateBatch
+from slateproof.types.poolbatch import PoolBatch
+from slateproof.types.row import Row
+from slateproof.types.similarity import NONE
+from slateproof.types.slatebatch import QueriedSimilarities, SlateBatch
+from slateproof.types.steps import SetChoice
+
+__all__ = ["CHUNK", "batch_targets", "run_greedy_batch", "run_window_batch"]
+
+CHUNK = 512
+"""Pools per task: long enough that a task outweighs its dispatch, short enough that threads end together."""
+
+
+def batch_targets(states: StateBatch, levers: LeverBatch) -> Floats:
+    """m_t = clip(k-hat + Delta, 0, 1), per pool."""
+    target: Floats = np.minimum(1.0, np.maximum(0.0, states.knowledge + levers.target_shift))
+    return frozen(target)
+
+
+def check_sizes(pools: PoolBatch, levers: LeverBatch) -> None:
+    """Refuse a size above the pool's, naming the first row."""
+    large = np.flatnonzero(levers.size > pools.sizes)
+    if large.size:
+        b = int(large[0])
+        raise InvalidInput(
+            "levers.size", f"must not exceed the pool's {pools.sizes[b]} candidates", int(levers.size[b]), where=Row(b)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What the tasks of one batch share: inputs, and the flat columns that they fill, each its own part."""
+
+    pools: PoolBatch
+    levers: LeverBatch
+    states: StateBatch
+    rule: Rule
+    target: Floats
+    starts: Ints
+    places: Ints
+    numbers: Floats
+    known: Any
+
+
+def run_greedy_batch(
+    pools: PoolBatch, levers: LeverBatch, states: StateBatch, rule: Rule, trace: bool, threads: int | None, reselect: Any
+) -> SlateBatch:
+    """Greedy or top-K slates for a whole batch."""
+    starts = np.concatenate([[0], np.cumsum(levers.size)])
+    steps = int(starts[-1])
+    target = batch_targets(states, levers)
+    known = np.empty(pools.scores.size, np.uint16 if int(levers.size.max()) < 2**16 else np.int64) if trace else None
+    work = Work(pools, levers, states, rule, target, starts, np.empty((2, steps), np.int64), np.empty((4, steps)), known)
+    firsts = range(0, len(pools), CHUNK)
+    parts = list(_on_threads(lambda first: _run_chunk(work, first, min(first + CHUNK, len(pools))), firsts, threads))
+    for column in (work.places, work.numbers):
+        frozen(column)
+    queried = None if known is None else QueriedSimilarities(frozen(known), tuple(parts), CHUNK)
+    chosen, runners = work.places
+    chosen_objective, chosen_similarity, runner_objective, runner_similarity = work.numbers
+    return SlateBatch(
+        pools, levers, states, rule, target, frozen(starts), chosen, runners,
+        chosen_objective, chosen_similarity, runner_objective, runner_similarity, queried, None, None, reselect,
+    )  # fmt: skip
+
+
+def run_window_batch(
+    pools: PoolBatch,
+    levers: LeverBatch,
+    states: StateBatch,
+    rule: Rule,
+    threads: int | None,
+    one: Callable[[int], SetChoice],
+    reselect: Any,
+) -> SlateBatch:
+    """SCPO slates for a whole batch; ``one(b)`` makes the choice for pool b."""
+    choices = tuple(_on_threads(one, range(len(pools)), threads))
+    starts = np.concatenate([[0], np.cumsum(levers.size)])
+    chosen = np.concatenate([choice.chosen for choice in choices])
+    nothing, target = frozen(np.zeros(0)), batch_targets(states, levers)
+    return SlateBatch(
+        pools, levers, states, rule, target, frozen(starts), frozen(chosen), frozen(np.full(chosen.size, -1)),
+        nothing, nothing, nothing, nothing, None, choices, None, reselect,
+    )  # fmt: skip
+
+
+def _on_threads(task: Callable[[int], Any], items: range, threads: int | None) -> Iterator[Any]:
+    count = (os.cpu_count() or 1) if threads is None else threads
+    if count < 1:
+        raise InvalidInput("threads", "must be at least 1", threads)
+    if count == 1 or len(items) == 1:
+        yield from map(task, items)
+        return
+    with ThreadPoolExecutor(count) as executor:
+        yield from executor.map(task, items)
+
+
+def _run_chunk(work: Work, first: int, last: int) -> Floats:
+    """Select pools ``first:last``; return the similarities that were asked for, or nothing where they are not kept."""
+    pools, levers, rule = work.pools, work.levers, work.rule
+    largest, steps = int(pools.sizes[first:last].max()), int(levers.size[first:last].max())
+    keep = work.known is not None
+    room = int((pools.sizes[first:last] * levers.size[first:last]).sum()) if keep else 0
+    shown_starts, shown = _shown_ranks(work, first, last)
+    source = NONE if rule.kind == "top-k" else pools.source
+    matrices = None if rule.kind == "top-k" else pools.matrices
+    lower, higher = (source.lower, source.higher) if matrices is None else (matrices.lower, matrices.higher)
+    kept, spare = np.empty(room), np.empty((largest, steps) if keep else (0, 0))
+    used, wrong, place = greedy_chunk(
+        first, last, pools.offsets, work.starts,
+        pools.scores, _or_empty(pools.targets), _or_empty(pools.widths), pools.rank, pools.rows, shown_starts, shown,
+        MATRIX if matrices is not None else source.code, source.vectors, EMPTY if matrices is None else matrices.flat,
+        _NO_STARTS if matrices is None else matrices.starts, source.flat, source.rows, source.tag_ptr, source.tag_ids,
+        lower, higher, work.target, rule.window, rule.target_gain, rule.novelty, levers.exploration, levers.diversity,
+        rule.dissimilarity == "mean", rule.kind == "top-k",
+        work.places, work.numbers, work.known if keep else _NO_KNOWN, kept,
+        np.empty(2 * steps + largest, np.int64), np.empty(4 * steps + largest), spare, *scratch(largest, steps),
+    )  # fmt: skip
+    if wrong >= 0:
+        rule_text = "the objective must stay finite; scores, weights or similarities are too large"
+        score = float(pools.scores[pools.offsets[wrong] + place])
+        raise InvalidInput("scores", rule_text, score, where=Row(int(wrong), pools.item(int(wrong), int(place))))
+    return frozen(kept[:used].copy())
+
+
+_NO_STARTS: Ints = frozen(np.zeros(0, np.int64))
+_NO_KNOWN = np.zeros(0, np.uint16)
+
+
+def _or_empty(column: Floats | None) -> Floats:
+    return EMPTY if column is None else column
+
+
+def _shown_ranks(work: Work, first: int, last: int) -> tuple[Ints, Ints]:
+    """Per pool of a chunk, the sorted ranks of the ids in its novelty memory, one list after another."""
+    if work.rule.novelty == 0.0 or not any(work.states.shown):
+        return np.zeros(last - first + 1, np.int64), np.zeros(0, np.int64)
+    ranks = [work.pools.ranks_of(b, frozenset(work.states.shown_of(b))) for b in range(first, last)]
+    return np.cumsum([0] + [part.size for part in ranks]), np.concatenate(ranks)
+
+
+def rebuild(batch: SlateBatch, b: int, shaped: Callable[[Any, Any, float], Floats]) -> Steps | None:
+    """The steps of slate ``b`` from the columns; None where the trace was not kept."""
+    if batch.queried is None:
+        return None
+    k, a = int(batch.levers.size[b]), int(batch.starts[b])
+    known, values = batch.queried.of(batch.pools.offsets, b)
+    kept = np.zeros((known.size, k))
+    kept[np.repeat(np.arange(known.size), known), _within(known)] = values
+    places = np.concatenate([batch.chosen[a : a + k], batch.runners[a : a + k], known])
+    columns = (batch.chosen_objective, batch.chosen_similarity, batch.runner_objective, batch.runner_similarity)
+    numbers = np.concatenate(
+        [*(column[a : a + k] for column in columns), shaped(batch.pools[b], batch.levers[b], float(batch.target[b]))]
+    )
+    return Steps(k, frozen(places), frozen(numbers), frozen(kept))
+
+
+def _within(counts: Ints) -> Ints:
+    """0, 1, ... within each group of the given sizes."""
+    return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def slate_of(batch: SlateBatch, b: int, steps: Steps | SetChoice) -> Slate:
+    """Slate ``b`` of a batch, around its steps."""
+    return Slate(batch.pools[b], batch.levers[b], batch.states[b], batch.rule, float(batch.target[b]), steps, batch.policy_digest)

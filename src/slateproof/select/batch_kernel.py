@@ -1,0 +1,59 @@
+"""The compiled loop over the pools of a batch: cut the columns, call the kernel of one slate, put the results in their places.
+
+Scope: none; arithmetic.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slateproof.select.kernels import MATRIX, NONE, compiled, greedy
+
+__all__ = ["greedy_chunk"]
+
+
+@compiled
+def greedy_chunk(
+    first: int, last: int, offsets: Any, starts: Any,
+    scores: Any, targets: Any, widths: Any, rank: Any, rows: Any, shown_starts: Any, shown: Any,
+    kind: int, vectors: Any, matrices: Any, matrix_starts: Any, matrix: Any, stride: int, ptr: Any, tags: Any,
+    lower: float, higher: float,
+    target: Any, window: float, gain: float, novelty: float, exploration: Any, diversity: Any, mean: bool, raw: bool,
+    out_places: Any, out_numbers: Any, out_known: Any, out_kept: Any,
+    places: Any, numbers: Any, kept: Any, spare_places: Any, spare_numbers: Any,
+) -> Any:  # fmt: skip
+    """Slates of pools ``first:last``; returns (how many similarities were kept, pool and place of an overflow or -1).
+
+    ``matrices`` holds one matrix per pool where ``matrix_starts`` says so; else ``matrix`` is the one of all. With ``raw`` all
+    levers but the size are ignored (top-K). The last five arrays are scratch for the largest pool.
+    """
+    used = 0
+    for b in range(first, last):
+        a, z, s = offsets[b], offsets[b + 1], starts[b]
+        n, k = z - a, starts[b + 1] - s
+        alpha, lam = (0.0, 0.0) if raw else (exploration[b], diversity[b])
+        source = NONE if lam == 0.0 else kind
+        low, high = (0.0, 0.0) if lam == 0.0 else (lower, higher)
+        own = matrix_starts.size > 0
+        its_matrix = matrices[matrix_starts[b] : matrix_starts[b + 1]] if own else matrix
+        wrong = greedy(
+            scores[a:z], targets[a:z], widths[a:z], rank[a:z], rows[0:0] if own else rows[a:z],
+            shown[shown_starts[b - first] : shown_starts[b - first + 1]],
+            source, vectors, its_matrix, n if own and kind == MATRIX else stride, ptr, tags, low, high,
+            target[b], window, gain, novelty, alpha, lam, mean,
+            places[: 2 * k + n], numbers[: 4 * k + n], kept[:n, :k], spare_places, spare_numbers,
+        )  # fmt: skip
+        if wrong >= 0:
+            return used, b, wrong
+        for q in range(k):
+            out_places[0, s + q], out_places[1, s + q] = places[q], places[k + q]
+            for part in range(4):
+                out_numbers[part, s + q] = numbers[part * k + q]
+        if out_known.size:
+            for i in range(n):
+                known = places[2 * k + i]
+                out_known[a + i] = known
+                for p in range(known):
+                    out_kept[used + p] = kept[i, p]
+                used += known
+    return used, -1, -1

@@ -6,7 +6,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-
 from benchmarks import certificate_trials as trials
 
 

@@ -7,6 +7,7 @@ Scope: stability only.
 """
 
 from slateproof.certify import drift, plan, topk
+from slateproof.certify.batch import certify_batch
 from slateproof.certify.certificate import Certificate, ItemRadii
 from slateproof.certify.columns import radii
 from slateproof.certify.make import certify
@@ -23,6 +24,7 @@ __all__ = [
     "Table",
     "certificates",
     "certify",
+    "certify_batch",
     "drift",
     "from_margins",
     "plan",

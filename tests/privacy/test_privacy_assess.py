@@ -208,11 +208,17 @@ def test_a_cap_lifts_and_a_user_ledger_does_not_need_one() -> None:
 def test_text_says_what_is_left_out_and_rounds_up() -> None:
     conditional = pv.assess(inputs(state="conditioned"), RAN).to_text()
     assert "only given state, shown, which it does not protect" in conditional
+    assert "under the same condition" in pv.assess(inputs(state="conditioned"), RAN, max_rounds_per_user=2).to_text()
+    assert "traces hold state, shown in clear" in conditional
+    strong = pv.assess(inputs(), RAN, max_rounds_per_user=2).to_text()
+    assert "same condition" not in strong
+    assert "in clear" not in strong
     anchored = pv.assess(inputs(anchor="non-private"), RAN, max_rounds_per_user=2).to_text()
     assert "no differential privacy claim" in anchored
     assert "ε =" not in anchored
     printed = float(pv.assess(inputs(), RAN).to_text().split("ε = ")[1].split(",")[0])
     assert SPENT <= printed < SPENT * 1.001
+    assert "δ = 1e-05)" in strong
 
 
 def test_a_void_lift_is_not_printed_as_a_figure() -> None:

@@ -128,10 +128,26 @@ def test_a_unit_is_used_once_per_stream(span: tuple[int, int]) -> None:
     ledger = pv.Ledger()
     ledger.record_streaming(noise_multiplier=1.0, span=(0, 10))
     before = ledger.digest
-    with pytest.raises(InvalidInput, match="used already") as caught:
+    with pytest.raises(InvalidInput, match="was used already") as caught:
         ledger.record_streaming(noise_multiplier=2.0, span=span)
     assert (caught.value.field, caught.value.where, ledger.digest) == ("span", "stream", before)
     ledger.record_streaming(noise_multiplier=2.0, span=(10, 12))
+
+
+def test_interleaved_streams_stay_small_and_stay_strict_after_a_round_trip() -> None:
+    ledger = pv.Ledger()
+    for step in range(50):
+        ledger.record_streaming(noise_multiplier=1.0, span=(2 * step, 2 * step + 1), stream="learner")
+        ledger.record_streaming(noise_multiplier=4.0, span=(step, step + 1), stream="difficulty")
+        ledger.record_poisson_gaussian(sampling_rate=0.01, noise_multiplier=9.0)
+    assert len(ledger.releases) == 3
+    assert len(ledger) == 150
+    again = pv.Ledger.from_dict(ledger.to_dict())
+    again.record_streaming(noise_multiplier=2.0, span=(99, 100), stream="learner")
+    with pytest.raises(InvalidInput, match="stands at 100"):
+        again.record_streaming(noise_multiplier=1.0, span=(99, 101), stream="learner")
+    with pytest.raises(InvalidInput, match="stands at 50"):
+        again.record_streaming(noise_multiplier=4.0, span=(49, 51), stream="difficulty")
 
 
 def test_nothing_recorded_costs_nothing() -> None:
@@ -234,7 +250,7 @@ def test_merging_streams_needs_disjoint_spans() -> None:
     two.record_streaming(noise_multiplier=1.0, span=(10, 20))
     three.record_streaming(noise_multiplier=1.0, span=(5, 15))
     assert two.merge(one).epsilon(DELTA) == one.epsilon(DELTA)
-    with pytest.raises(InvalidInput, match="used once"):
+    with pytest.raises(InvalidInput, match="was used already"):
         one.merge(three)
 
 

@@ -64,7 +64,7 @@ def assess(inputs: Mapping[str, Any], ledger: Ledger | None, delta: float = 1e-5
         unprotected=unprotected,
         because=because,
         improve=_improve(regime, declared, counted, ledger),
-        notes=_notes(declared, ledger, total, lifted, cap),
+        notes=_notes(declared, unprotected, ledger, total, lifted, cap),
         releases=tuple(str(one) for one in ledger.releases),
         ledger_digest=ledger.digest if len(ledger) else None,
     )
@@ -155,9 +155,16 @@ def _improve(regime: Regime, declared: Mapping[str, Status], counted: Mapping[st
 
 
 def _notes(
-    declared: Mapping[str, Status], ledger: Ledger, total: float | None, lifted: UserLevel | None, cap: int | None
+    declared: Mapping[str, Status],
+    unprotected: tuple[str, ...],
+    ledger: Ledger,
+    total: float | None,
+    lifted: UserLevel | None,
+    cap: int | None,
 ) -> tuple[str, ...]:
     notes = []
+    if unprotected:
+        notes.append(f"traces hold {', '.join(unprotected)} in clear: keep them as you keep the protected data")
     if any(one.kind == "accounted" for one in declared.values()):
         notes.append(f"accounted budgets are added as declared: they must be per {ledger.unit}, {ledger.neighbouring}")
     if ledger.neighbouring != ADD_OR_REMOVE:

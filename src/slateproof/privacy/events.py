@@ -82,7 +82,7 @@ class PoissonGaussian:
 
 @dataclass(frozen=True, slots=True)
 class Streaming:
-    """``count`` Gaussian releases over disjoint units that arrived as numbers ``start`` (included) to ``stop`` (excluded)."""
+    """``count`` Gaussian releases over disjoint units, numbered ``start`` (included) to ``stop`` (excluded)."""
 
     kind: ClassVar[str] = "streaming-gaussian"
     noise_multiplier: float

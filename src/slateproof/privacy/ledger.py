@@ -46,12 +46,13 @@ class Ledger:
     Scope: end-to-end for the recorded releases alone.
     """
 
-    __slots__ = ("_curves", "_releases", "neighbouring", "population", "unit")
+    __slots__ = ("_curves", "_places", "_releases", "neighbouring", "population", "unit")
 
     unit: str
     neighbouring: str
     population: int | None
     _releases: list[Release]
+    _places: dict[Release | str, int]
     _curves: dict[str, Curve]
 
     def __init__(self, unit: str = "round", neighbouring: str = ADD_OR_REMOVE, population: int | None = None) -> None:
@@ -62,11 +63,12 @@ class Ledger:
         self.neighbouring = neighbouring
         self.population = None if population is None else whole(population, "population")
         self._releases = []
+        self._places = {}
         self._curves = {}
 
     @property
     def releases(self) -> tuple[Release, ...]:
-        """What ran, in order; equal neighbours stand together with a count."""
+        """What ran, by first occurrence; equal releases stand together with a count, since composition knows no order."""
         return tuple(self._releases)
 
     @property
@@ -93,20 +95,22 @@ class Ledger:
         self._add(PoissonGaussian(sampling_rate, noise_multiplier, count))
 
     def record_streaming(self, *, noise_multiplier: float, span: tuple[int, int], stream: str = "stream") -> None:
-        """One Gaussian release on the units that arrived as numbers ``span[0]`` to ``span[1] - 1``, used here and never again.
+        """One Gaussian release on the units with numbers ``span[0]`` to ``span[1] - 1``, used here and never again.
 
         Parallel composition without amplification: T releases of one stream over disjoint units cost one unit what the
-        release it was in costs, so the stream costs one release at its smallest noise multiplier. That holds when (a) every
-        unit has one arrival number, not chosen by looking at the data of other units, (b) no two releases share a unit, and
-        (c) unit and clip are the ledger's. (b) is enforced: a span that begins before the end of the last one of its stream is
-        refused. Streams compose with each other, and with everything else, sequentially.
+        release it was in costs, so the stream costs one release at its smallest noise multiplier. That holds when
+
+        (a) a unit's number does not depend on the data or the presence of other units: a clock tick, or a serial number
+            issued before the response came, so that a unit taken out leaves a hole. Batching "every four that came in" moves
+            all later units when one is missing, and then T releases cost T;
+        (b) no two releases share a unit. This is enforced: a span that begins before the end of the last one is refused;
+        (c) what was clipped is the ledger's unit.
+
+        A release may depend on the outputs of earlier ones. Streams compose with each other and with all else sequentially.
         """
         if not isinstance(span, (tuple, list)) or len(span) != 2:
             raise InvalidInput("span", "must be a pair (start, stop) of arrival numbers", span)
         event = Streaming(noise_multiplier, span[0], span[1], stream)
-        last = next((one for one in reversed(self._releases) if isinstance(one, Streaming) and one.stream == stream), None)
-        if last is not None and event.start < last.stop:
-            raise InvalidInput("span", f"unit was used already: the stream stands at {last.stop}", event.start, where=stream)
         self._add(event)
 
     def record_non_private(self, reason: str, count: int = 1) -> None:
@@ -183,31 +187,31 @@ class Ledger:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _restore(self, releases: list[Release]) -> None:
-        """Add releases of another ledger; the spans of a stream must be in order and disjoint."""
-        ends: dict[str, int] = {}
+        """Add releases of another ledger, under the same rules."""
         for one in releases:
-            if isinstance(one, Streaming):
-                if one.start < ends.get(one.stream, 0):
-                    raise InvalidInput("span", "units of one stream must be used once", one.start, where=one.stream)
-                ends[one.stream] = one.stop
             self._add(one)
 
     def _add(self, event: Release) -> None:
-        """Append, or raise the count of an equal last entry, so that a million steps take one line."""
+        """Append, or raise the count of an equal entry, so that a million steps take one line."""
+        key = event.stream if isinstance(event, Streaming) else replace(event, count=1)
+        place = self._places.get(key)
+        joined = None if place is None else _joined(self._releases[place], event)
         self._curves.clear()
-        last = self._releases[-1] if self._releases else None
-        joined = None if last is None else _joined(last, event)
-        if joined is None:
-            self._releases.append(event)
+        if place is not None and joined is not None:
+            self._releases[place] = joined
         else:
-            self._releases[-1] = joined
+            self._places[key] = len(self._releases)
+            self._releases.append(event)
 
 
 def _joined(last: Release, event: Release) -> Release | None:
-    """Both as one entry where they differ in nothing but the count; a gap between two spans counts as used."""
+    """Both as one entry, or None where a stream changed its noise. A gap between two spans counts as used.
+
+    Refuses a span that begins before the end of the last one of its stream.
+    """
     if isinstance(last, Streaming) and isinstance(event, Streaming):
-        same = (last.stream, last.noise_multiplier) == (event.stream, event.noise_multiplier)
+        if event.start < last.stop:
+            raise InvalidInput("span", f"was used already: the stream stands at {last.stop}", event.start, where=last.stream)
+        same = last.noise_multiplier == event.noise_multiplier
         return replace(last, stop=event.stop, count=last.count + event.count) if same else None
-    if type(last) is type(event) and replace(last, count=event.count) == event:
-        return replace(last, count=last.count + event.count)
-    return None
+    return replace(last, count=last.count + event.count)

@@ -36,7 +36,7 @@ _ONLY_IF: dict[tuple[str, Kind], str] = {
         "dp-output",
     ): "true only if k-hat and e-hat come from released outputs; summaries of raw responses are not post-processing",
     ("shown", "public"): "true only for an empty or fixed memory; what was shown depends on every earlier input",
-    ("shown", "dp-output"): "post-processing, because every earlier slate was; holds only if all earlier rounds had these statuses",
+    ("shown", "dp-output"): "true only if every earlier slate was made under these statuses, by recorded releases",
     ("anchor", "public"): "true only if the anchor was trained on other data",
 }
 

@@ -96,10 +96,11 @@ class Scope:
         if level is None:
             return "none" if self.epsilon is None else "none: no cap on rounds per user was stated"
         if level.max_rounds_per_user is None:
-            return f"{_figure(level.epsilon, level.delta)}: the unit of the ledger is the user"
+            return f"{_figure(level.epsilon, level.delta)}: the claim itself, as the unit of the ledger is the user"
         if level.delta >= 1.0:
             return f"none: lifted over {level.max_rounds_per_user} rounds, delta reaches 1"
-        return f"{_figure(level.epsilon, level.delta)}, if at most {level.max_rounds_per_user} rounds of each user were used"
+        given = ", under the same condition" if self.unprotected else ""
+        return f"{_figure(level.epsilon, level.delta)}, if at most {level.max_rounds_per_user} rounds of each user were used{given}"
 
 
 def _block(title: str, lines: tuple[str, ...]) -> str:
@@ -112,5 +113,8 @@ def _figure(epsilon: float, delta: float) -> str:
 
 
 def _up(value: float) -> str:
-    """Four significant digits, rounded up: a printed budget is never smaller than the computed one."""
-    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(Decimal(value))):.4g}"
+    """Four significant digits, rounded up: a printed budget is never smaller than the computed one.
+
+    Digits beyond the twelfth are rounding noise of a sum (1e-5 is not a binary number) and do not count.
+    """
+    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(Decimal(f'{value:.12g}'))):.4g}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from slateproof.certify.columns import radii
+from slateproof.certify.kernels import magnitudes
 from slateproof.certify.make import certify
 from slateproof.certify.rounding import SMALL_SQUARE, UNIT
 from slateproof.types import SlateBatch
@@ -29,12 +30,13 @@ def certify_batch(slates: SlateBatch) -> tuple[Floats, Floats]:
         return np.array([c.margin for c in single]), np.array([c.radius for c in single])
     if rule.kind == "top-k":
         return radii(slates.margin, 0.0, 0.0, similarity=0.0)
-    starts = pools.offsets[:-1]
-    magnitude = np.maximum(np.maximum.reduceat(pools.scores, starts), -np.minimum.reduceat(pools.scores, starts))
+    magnitude, width = np.empty(len(slates)), np.empty(len(slates))
+    magnitudes(pools.scores, pools.offsets, magnitude)
     if pools.targets is not None:
-        magnitude = magnitude + rule.target_gain
+        magnitude += rule.target_gain
     if pools.widths is not None:
-        magnitude = magnitude + slates.levers.exploration * np.maximum.reduceat(pools.widths, starts)
+        magnitudes(pools.widths, pools.offsets, width)
+        magnitude += slates.levers.exploration * width
     largest, error = _similarity_bounds(slates)
     return radii(
         slates.margin, slates.levers.diversity, magnitude, novelty=rule.novelty, similarity=largest, similarity_error=error

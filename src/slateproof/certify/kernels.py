@@ -14,7 +14,7 @@ from numba import njit
 
 from slateproof.select.kernels import LANES, overtakes, similarity_group
 
-__all__ = ["all_similarities", "reselect", "same_slate", "stepwise"]
+__all__ = ["all_similarities", "magnitudes", "reselect", "same_slate", "stepwise"]
 
 
 @njit(cache=True, nogil=True)
@@ -102,3 +102,22 @@ def reselect(base: Any, bonus: Any, rank: Any, table: Any, diversity: float, mea
         row = table[best]
         for j in range(n):
             running[j] = running[j] + row[j] if mean else max(running[j], row[j])
+
+
+@njit(cache=True, nogil=True)
+def magnitudes(values: Any, starts: Any, out: Any) -> None:
+    """out[b] = max |value| over starts[b]:starts[b + 1]; four running maxima hide the latency of one."""
+    for b in range(out.size):
+        first, last = starts[b], starts[b + 1]
+        m0 = m1 = m2 = m3 = 0.0
+        i = first
+        while i + 4 <= last:
+            m0 = max(m0, abs(values[i]))
+            m1 = max(m1, abs(values[i + 1]))
+            m2 = max(m2, abs(values[i + 2]))
+            m3 = max(m3, abs(values[i + 3]))
+            i += 4
+        while i < last:
+            m0 = max(m0, abs(values[i]))
+            i += 1
+        out[b] = max(max(m0, m1), max(m2, m3))

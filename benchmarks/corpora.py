@@ -44,6 +44,10 @@ def main() -> None:
         if args.rows:
             write_ratings(folder, args.rows)
             results.append(measure("load_movielens", folder, name="synthetic-file-in-movielens-format"))
+            mapping = {"user": "userId", "item": "movieId", "response": "rating", "time": "timestamp"}
+            results.append(
+                measure("load_table", folder / "ratings.csv", positive_at=4.0, name="the-same-file-as-a-table", **mapping)
+            )
             (folder / "ratings.csv").unlink()
         if args.ednet_users:
             write_ednet(folder, args.ednet_users)
@@ -52,7 +56,7 @@ def main() -> None:
         Path(args.json).write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
-def measure(loader: str, path: str | Path, **options: str) -> dict[str, object]:
+def measure(loader: str, path: str | Path, **options: str | float) -> dict[str, object]:
     done = subprocess.run(
         [sys.executable, "-c", _MEASURE, loader, str(path), json.dumps(options)], check=True, capture_output=True, text=True
     )

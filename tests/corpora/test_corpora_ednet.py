@@ -137,3 +137,22 @@ def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
     (tmp_path / "contents" / "questions.csv").write_text(QUESTIONS + "q2,b,e,a,1,1,1\n", "utf-8")
     with pytest.raises(InvalidInput, match="must not stand twice"):
         load_ednet(tmp_path, level="KT4")
+
+
+@pytest.mark.parametrize("rows", ["6,respond,q2,,s,a,m\r\n7,respond,q2,,s,b,m\r\n", "6,respond,q2,,s,a,m\n\n7,respond,q2,,s,b,m\n"])
+def test_other_line_ends_and_blank_lines_do_not_shift_rows_to_another_user(tmp_path: Path, rows: str) -> None:
+    write(tmp_path, "KT4", KT4_HEAD, {"u3": "1,respond,q10,,s,d,m\n"})
+    for user in ("u1", "u2"):
+        (tmp_path / "KT4" / f"{user}.csv").write_bytes((KT4_HEAD + rows).encode())
+    corpus = load_ednet(tmp_path, level="KT4")
+    assert corpus.user_ids[corpus.user].tolist() == ["u1", "u1", "u2", "u2", "u3"]
+    assert corpus.positive.tolist() == [True, False, True, False, True]
+
+
+def test_a_lone_carriage_return_cannot_make_up_for_a_blank_line(tmp_path: Path) -> None:
+    users = {"u1": "6,respond,q2,,s,a,m\r7,respond,q2,,s,b,m\n", "u2": "8,respond,q2,,s,a,m\n\n9,respond,q2,,s,a,m\n"}
+    write(tmp_path, "KT4", KT4_HEAD, {})
+    for user, rows in users.items():
+        (tmp_path / "KT4" / f"{user}.csv").write_bytes((KT4_HEAD + rows).encode())
+    corpus = load_ednet(tmp_path, level="KT4")
+    assert corpus.user_ids[corpus.user].tolist() == ["u1", "u1", "u2", "u2"]

@@ -14,7 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from slateproof.corpora import CORPORA, Archive, Entry, FetchError, check, fetch, licence_notice, list_corpora, load, load_oulad
+from slateproof.corpora import (
+    CORPORA,
+    Archive,
+    Entry,
+    FetchError,
+    Listing,
+    check,
+    fetch,
+    licence_notice,
+    list_corpora,
+    load,
+    load_oulad,
+)
 from slateproof.errors import InvalidInput
 
 
@@ -254,7 +266,9 @@ def test_the_listing_says_what_is_here_and_what_is_pinned(site: Site, oulad: Ent
     assert rows["ml-25m"]["state"] == "missing"
     assert rows["ml-25m"]["missing"] == ["ml-25m/ratings.csv", "ml-25m/movies.csv"]
     assert rows["synthetic-demo"]["state"] == "generated"
-    assert {name for name, row in rows.items() if row["pin"] == "pinned"} == {"ml-25m", "ml-1m"}
+    assert {name: row["pin"] for name, row in rows.items()} == {n: "unpinned" if e.archives else "-" for n, e in CORPORA.items()}
+    pinned = dataclasses.replace(oulad, archives=(dataclasses.replace(oulad.archives[0], checksum="sha256:00"),))
+    assert Listing(None, ((pinned, ()),)).to_dict()["oulad"]["pin"] == "pinned"
     assert {name for name, row in rows.items() if row["synthetic"]} == {n for n in rows if "synthetic" in n or "surrogate" in n}
     assert list_corpora().to_dict()["oulad"]["state"] == "unknown"
     text = list_corpora(tmp_path).to_text()

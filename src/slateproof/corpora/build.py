@@ -6,7 +6,7 @@ Scope: none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ class Raw:
     response: Floats
     positive: Bools
     time: Ints | Floats | None = None
-    filters: tuple[Filter, ...] = field(default=())
+    filters: tuple[Filter, ...] = ()
 
     @classmethod
     def of(cls, users: Coded, items: Coded, response: Floats, positive: Bools, time: Ints | Floats | None = None) -> Raw:

@@ -49,7 +49,7 @@ class Fetched:
         """The notice, then one line per archive and the number of files."""
         lines = [self.notice]
         for file, digest in self.sha256.items():
-            state = "checksum agrees" if self.pinned[file] else "unpinned: the publisher states no checksum to compare with"
+            state = "checksum agrees" if self.pinned[file] else "unpinned: there is no checksum to compare with"
             lines.append(f"{file}: sha256 {digest} ({state})")
         return "\n".join([*lines, f"{len(self.files):,} files"])
 

@@ -6,7 +6,7 @@ Scope: none; nothing is redistributed, and a licence is the publisher's, not our
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -26,8 +26,8 @@ __all__ = ["CORPORA", "Archive", "Entry", "Published", "entry", "load"]
 class Archive:
     """One file at a publisher's address, unpacked into ``folder`` (relative to the data folder).
 
-    ``checksum`` is ``algorithm:hex`` as the publisher states it, or None: then a download is *unpinned*, and only its length,
-    its kind and (for .zip) its inner checksums are tested. ``members`` are the file names to unpack; empty means all of them.
+    ``checksum`` is ``algorithm:hex`` of the publisher's whole file, or None where we know none: then a download is *unpinned*,
+    and only its length, its kind and (for .zip) its inner checksums are tested. ``members`` are the file names to unpack; empty means all of them.
     A file that is not a .zip is kept as it is, under ``file``.
 
     Scope: none.
@@ -73,7 +73,7 @@ class Entry:
     archives: tuple[Archive, ...] = ()
     needs: tuple[tuple[str, ...], ...] = ()
     published: Published | None = None
-    synthetic: bool = field(default=False)
+    synthetic: bool = False
 
     def missing(self, data: Path) -> tuple[str, ...]:
         """The needed paths that are not below ``data``."""
@@ -156,14 +156,14 @@ def _ednet_entry(level: str, address: str, published: Published | None) -> Entry
     )
 
 
-def _movielens_entry(name: str, title: str, md5: str, files: tuple[str, ...], published: Published) -> Entry:
+def _movielens_entry(name: str, title: str, files: tuple[str, ...], published: Published) -> Entry:
     return Entry(
         name,
         title,
         movielens.LICENCE,
         partial(_movielens, name),
         f"https://grouplens.org/datasets/movielens/{name.removeprefix('ml-')}/",
-        (Archive(f"{_GROUPLENS}{name}.zip", name, f"{name}.zip", f"md5:{md5}", (*files, "README.txt", "README")),),
+        (Archive(f"{_GROUPLENS}{name}.zip", name, f"{name}.zip", members=(*files, "README.txt", "README")),),
         tuple((f"{name}/{file}",) for file in files),
         published,
     )
@@ -196,14 +196,12 @@ def _entries() -> tuple[Entry, ...]:
         _movielens_entry(
             "ml-25m",
             "MovieLens 25M: ratings and genres",
-            "6b51fb2759a8657d3bfcbfc42b592ada",
             ("ratings.csv", "movies.csv"),
             Published("the publisher's README", 25_000_095, 162_541),
         ),
         _movielens_entry(
             "ml-1m",
             "MovieLens 1M: ratings and genres",
-            "c4d9eecfca2ab87c1945afe126590906",
             ("ratings.dat", "movies.dat"),
             Published("the publisher's README", 1_000_209, 6_040),
         ),

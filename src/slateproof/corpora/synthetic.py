@@ -128,7 +128,7 @@ def draw_items(rows: int, items: int, popularity: float, rng: np.random.Generato
 def rasch_difficulties(tags: Ints, rng: np.random.Generator) -> Floats:
     """b_i: a third of the variance is the mean of the item's tag effects (a row of tag codes), the rest its own; mean 0, sd 1."""
     effect = rng.normal(0.0, 1.0, int(tags.max()) + 1)
-    own = rng.normal(0.0, 1.0, tags.shape[0])
+    own = rng.normal(0.0, 1.0, len(tags))
     shared: Floats = np.mean(effect[tags], axis=1)
     b: Floats = _standard(shared) + 2.0**0.5 * _standard(own)
     return _DIFFICULTY_SD * _standard(b)

@@ -5,6 +5,7 @@ An auditor needs the folder, a public key and, against rewriting, an earlier che
 """
 
 from slateproof.audit.checkpoint import Checkpoint
+from slateproof.audit.diff import Change, DiffReport, diff
 from slateproof.audit.errors import (
     DamagedRecord,
     KeyMismatch,
@@ -21,16 +22,20 @@ from slateproof.audit.errors import (
 )
 from slateproof.audit.keys import PublicKey
 from slateproof.audit.log import AuditLog
+from slateproof.audit.mask import MaskReport, masked_copy, pseudonym
 from slateproof.audit.merkle import ConsistencyProof, InclusionProof
 from slateproof.audit.report import KINDS, Problem, VerifyReport
+from slateproof.audit.show import RecordView, show
 from slateproof.audit.verify import verify_log
 
 __all__ = [
     "KINDS",
     "AuditLog",
+    "Change",
     "Checkpoint",
     "ConsistencyProof",
     "DamagedRecord",
+    "DiffReport",
     "InclusionProof",
     "KeyMismatch",
     "LogClosed",
@@ -39,12 +44,18 @@ __all__ = [
     "LogLocked",
     "LogUnreadable",
     "LogWriteFailed",
+    "MaskReport",
     "MissingKey",
     "NewerLog",
     "NotALog",
     "NotReplayable",
     "Problem",
     "PublicKey",
+    "RecordView",
     "VerifyReport",
+    "diff",
+    "masked_copy",
+    "pseudonym",
+    "show",
     "verify_log",
 ]

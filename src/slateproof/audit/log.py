@@ -278,12 +278,12 @@ class AuditLog:
 
     def replay(self, index: int) -> Slate:
         """Select record ``index`` again from its logged inputs, whose digest is checked first."""
-        self._check_index(index)
+        self.check_index(index)
         return replay_record(self._store, self._shelf, index)
 
     def prove(self, index: int) -> InclusionProof:
         """That record ``index`` stands under the last checkpoint."""
-        self._check_index(index)
+        self.check_index(index)
         size = self._checkpoint.size
         leaves = self._store.leaves(size)
         return InclusionProof(index, size, leaves[32 * index : 32 * index + 32], inclusion(leaves, index, size))
@@ -296,7 +296,8 @@ class AuditLog:
         path = consistency(self._store.leaves(size), old.size, size) if 0 < old.size < size else ()
         return ConsistencyProof(old.size, size, path)
 
-    def _check_index(self, index: int) -> None:
+    def check_index(self, index: int) -> None:
+        """Refuse what is no committed record."""
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < self._checkpoint.size:
             raise InvalidInput("index", f"must be a committed record, 0 to {self._checkpoint.size - 1}", index)
 

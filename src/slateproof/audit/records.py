@@ -5,13 +5,14 @@ Scope: conditional; a record inherits the privacy status of what stands in it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from slateproof.audit.catalogs import CatalogShelf
 from slateproof.audit.idlists import decode_ids
+from slateproof.audit.queried import Queried
 from slateproof.errors import InvalidInput
 from slateproof.types import Catalog, Levers, Pool, Rule, Similarity, State
 from slateproof.types.columns import frozen
@@ -21,7 +22,7 @@ __all__ = ["Inputs", "Records"]
 
 
 class Inputs(NamedTuple):
-    """Everything that a selection needs.
+    """Everything that a selection needs; ``queried`` where similarities are logged values and the pool has no source of its own.
 
     Scope: conditional.
     """
@@ -31,6 +32,7 @@ class Inputs(NamedTuple):
     state: State
     rule: Rule
     policy_digest: str | None
+    queried: Queried | None
 
 
 class Records:
@@ -84,7 +86,7 @@ class Records:
         state = State(**self._values(row, "knowledge", "engagement", "uncertainty"), shown=self.ids("shown", row))
         settings = self._values(row, "target_gain", "window", "novelty", "dissimilarity", "node_budget")
         rule = Rule(self.value("rule_kind", row), **settings)
-        return Inputs(pool, levers, state, rule, self.value("policy_digest", row))
+        return Inputs(pool, levers, state, rule, self.value("policy_digest", row), self._queried(row, pool.size))
 
     def _values(self, row: int, *names: str) -> dict[str, Any]:
         return {name: self.value(name, row) for name in names}
@@ -123,44 +125,31 @@ class Records:
         pool = Pool(ids, self.numbers("scores", row), self.numbers("targets", row), self.numbers("widths", row))
         if (pool.rank != np.arange(pool.size)).any():
             raise InvalidInput("candidates", "must stand in id order")
-        kind = self.value("similarity_kind", row)
-        if kind == "none":
+        if self.value("similarity_kind", row) == "none" or self.numbers("similarity_known", row) is not None:
             return pool
-        source = (
-            self._whole_source(row, pool.size) if self.numbers("similarity_known", row) is None else self._queried(row, pool.size)
-        )
         names = ("_ids", "scores", "targets", "widths", "rows", "rank", "catalog")
-        return Pool._trusted(**{name: getattr(pool, name) for name in names}, similarity=source)
+        return Pool._trusted(**{name: getattr(pool, name) for name in names}, similarity=self._whole_source(row, pool.size))
 
-    def _queried(self, row: int, size: int) -> Similarity:
-        """A matrix that holds the logged similarities and NaN elsewhere: a value that was not logged cannot be used unnoticed."""
-        known, values = self.numbers("similarity_known", row), self.numbers("similarity_values", row)
-        chosen = self.numbers("chosen", row)
-        if known.size != size or values is None or known.min() < 0 or known.max() > chosen.size or known.sum() != values.size:
-            raise InvalidInput("similarity_known", "must count the logged similarities of every candidate")
-        if chosen.size and (chosen.min() < 0 or chosen.max() >= size):
-            raise InvalidInput("chosen", f"must be places among the {size} candidates")
-        matrix = np.full((size, size), np.nan)
-        candidate = np.repeat(np.arange(size), known)
-        step = np.arange(values.size) - np.repeat(np.cumsum(known) - known, known)
-        matrix[candidate, chosen[step]] = values
-        return self._source("matrix", matrix, row)
+    def _queried(self, row: int, size: int) -> Queried | None:
+        known = self.numbers("similarity_known", row)
+        if known is None:
+            return None
+        bounds = (self.value("similarity_lower", row), self.value("similarity_higher", row))
+        return Queried.read(known, self.numbers("similarity_values", row), self.numbers("chosen", row), bounds, size)
 
     def _whole_source(self, row: int, size: int) -> Similarity:
         table = self.numbers("similarity_table", row)
         if table is None or table.size == 0 or table.size % size or not np.isfinite(table).all():
             raise InvalidInput("similarity_table", f"must hold a finite row for each of the {size} candidates")
-        kind = "vectors" if self.value("similarity_kind", row) == "vectors" else "matrix"
+        kind: Literal["vectors", "matrix"] = "vectors" if self.value("similarity_kind", row) == "vectors" else "matrix"
         if kind == "matrix" and table.size != size * size:
             raise InvalidInput("similarity_table", f"must be {size} x {size}", table.size)
-        return self._source(kind, table.reshape(size, -1), row)
-
-    def _source(self, kind: Any, table: Any, row: int) -> Similarity:
         bounds = [self.value(name, row) for name in ("similarity_lower", "similarity_higher")]
         if any(bound is None for bound in bounds):
             raise InvalidInput("similarity_lower", "and similarity_higher must stand beside logged similarities")
-        field = {"vectors": "vectors", "matrix": "matrix"}[kind]
-        return Similarity(kind=kind, rows=len(table), lower=bounds[0], higher=bounds[1], **{field: frozen(table)})
+        rows = frozen(table.reshape(size, -1))
+        source = {"vectors": rows} if kind == "vectors" else {"matrix": rows}
+        return Similarity(kind=kind, rows=size, lower=bounds[0], higher=bounds[1], **source)
 
 
 def _rising(rows: Any, size: int) -> Any:

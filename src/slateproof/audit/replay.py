@@ -13,16 +13,17 @@ import numpy as np
 from slateproof import certify
 from slateproof.audit.catalogs import CatalogShelf
 from slateproof.audit.errors import DamagedRecord, LogUnreadable, NotReplayable
+from slateproof.audit.queried import Queried, choose
 from slateproof.audit.records import Records
 from slateproof.audit.schema import FIELDS, REPLAY_NEEDS
 from slateproof.audit.seal import commitments_of, leaves_in
 from slateproof.audit.store import Store
-from slateproof.select import selector_of
-from slateproof.types import Pool, SetChoice, Similarity, Slate
-from slateproof.types.columns import frozen
+from slateproof.errors import InvalidInput
+from slateproof.select import selector_of, target_of
+from slateproof.types import Levers, Pool, SetChoice, Slate
 from slateproof.types.trace import TIE_RULE
 
-__all__ = ["difference", "find_record", "replay_record", "select_again"]
+__all__ = ["check_size", "difference", "find_record", "replay_record", "select_again", "with_source"]
 
 _NEEDED = [FIELDS.index(field) for field in REPLAY_NEEDS]
 
@@ -49,10 +50,34 @@ def replay_record(store: Store, shelf: CatalogShelf, index: int) -> Slate:
 
 
 def select_again(records: Records, row: int) -> Slate:
-    """The slate that the logged inputs give; refuses inputs that no selector would take."""
-    pool, levers, state, rule, policy_digest = records.inputs(row)
-    slate = selector_of(rule).select(pool, levers, state)
-    return replace(slate, policy_digest=policy_digest)
+    """The slate that the logged inputs give; refuses inputs that no selector would take, or that do not decide the choice.
+
+    Where similarities are logged values, the pool of the slate holds them, and NaN for those that nobody asked for.
+    """
+    inputs = records.inputs(row)
+    pool, levers, state, rule = inputs.pool, inputs.levers, inputs.state, inputs.rule
+    if inputs.queried is None:
+        slate = selector_of(rule).select(pool, levers, state)
+        return replace(slate, policy_digest=inputs.policy_digest)
+    check_size(levers, pool)
+    steps = choose(pool, levers, state, rule, inputs.queried)
+    if steps is None:
+        raise InvalidInput("similarity_values", "do not decide the choice: similarities that matter are not logged")
+    return Slate(
+        with_source(pool, inputs.queried, np.nan), levers, state, rule, target_of(state, levers), steps, inputs.policy_digest
+    )
+
+
+def with_source(pool: Pool, queried: Queried, unknown: float) -> Pool:
+    """The pool with its logged similarities as a matrix, ``unknown`` elsewhere."""
+    names = ("_ids", "scores", "targets", "widths", "rows", "rank", "catalog")
+    return Pool._trusted(similarity=queried.matrix(unknown), **{name: getattr(pool, name) for name in names})
+
+
+def check_size(levers: Levers, pool: Pool) -> None:
+    """Refuse a slate longer than the pool, as every selector does."""
+    if levers.size > pool.size:
+        raise InvalidInput("levers.size", f"must not exceed the pool's {pool.size} candidates", levers.size)
 
 
 def difference(records: Records, row: int, slate: Slate) -> str | None:
@@ -80,29 +105,14 @@ def _certificate_difference(records: Records, row: int, slate: Slate) -> str | N
     so it must not claim more than one that takes the values as exact.
     """
     exact = records.value("similarity_kind", row) in ("catalog", "none")
-    certificate = certify.certify(slate if exact else _without_gaps(slate))
+    queried = None if exact else records.inputs(row).queried
+    # What nobody asked for entered no choice; 0 stands for it.
+    certificate = certify.certify(slate if queried is None else replace(slate, pool=with_source(slate.pool, queried, 0.0)))
     for name, found in (("certified_margin", certificate.margin), ("certified_radius", certificate.radius)):
         logged = records.value(name, row)
         if logged is None or not (logged == found if exact else logged <= found):
             return f"{name} is logged as {logged!r}, and the inputs give {found!r}"
     return None
-
-
-def _without_gaps(slate: Slate) -> Slate:
-    """The same slate with 0 for every similarity that was not logged; none of them entered the choice."""
-    pool, source = slate.pool, slate.pool.similarity
-    if source.kind != "matrix":
-        return slate
-    whole = Similarity(
-        kind="matrix",
-        rows=source.rows,
-        matrix=frozen(np.nan_to_num(source.matrix, nan=0.0)),
-        lower=source.lower,
-        higher=source.higher,
-    )
-    names = ("scores", "targets", "widths", "rows", "rank", "catalog")
-    filled = Pool._trusted(_ids=pool.ids, similarity=whole, **{name: getattr(pool, name) for name in names})
-    return replace(slate, pool=filled)
 
 
 def _outcome(slate: Slate) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,15 @@ class Store:
         self.secret = _secret(configuration.get(SECRET_KEY))
 
     @classmethod
-    def create(cls, folder: Folder, header: Header, secret: bytes | None, checkpoint: Checkpoint, peaks: Peaks) -> Store:
+    def create(
+        cls,
+        folder: Folder,
+        header: Header,
+        secret: bytes | None,
+        checkpoint: Checkpoint,
+        peaks: Peaks,
+        masked: Iterable[str] = (),
+    ) -> Store:
         """A new table in an empty folder, with its first checkpoint."""
         if not folder.is_empty():
             raise LogExists(f"{folder.uri}: a log is created in a new or empty folder, and this one is not")
@@ -84,6 +92,8 @@ class Store:
         }
         if secret is not None:
             configuration[SECRET_KEY] = secret.hex()
+        if masked:
+            configuration[MASKED] = json.dumps(sorted(masked))
         try:
             if folder.local is not None:
                 folder.local.mkdir(parents=True, exist_ok=True)
@@ -123,16 +133,16 @@ class Store:
         except (DeltaError, OSError) as why:
             raise LogUnreadable(f"{self.folder.uri}: the Delta log cannot be read ({why})") from why
 
-    def append(self, rows: pa.RecordBatch, checkpoint: Checkpoint, peaks: Peaks) -> None:
-        """Write rows and checkpoint in one durable step; on failure nothing new is visible."""
-        first = checkpoint.size - len(rows)
+    def append(self, rows: pa.RecordBatch, checkpoint: Checkpoint, peaks: Peaks, first: int | None = None) -> None:
+        """Write rows, from place ``first`` on, and checkpoint in one durable step; on failure nothing new is visible."""
+        first = checkpoint.size - len(rows) if first is None else first
         path = f"records-{first:012d}-{uuid.uuid4().hex}.parquet"
         try:
             self._write(path, rows)
         except OSError as why:
             self._discard(path)
             raise LogWriteFailed(f"{self.folder.uri}: records cannot be written ({why})") from why
-        stats = {"numRecords": len(rows), "minValues": {"index": first}, "maxValues": {"index": checkpoint.size - 1}}
+        stats = {"numRecords": len(rows), "minValues": {"index": first}, "maxValues": {"index": first + len(rows) - 1}}
         version = self._table.version() + 1
         try:
             size = self.folder.size(path)

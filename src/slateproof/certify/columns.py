@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from slateproof.certify.rounding import OPERATIONS, TINY, UNIT
 from slateproof.errors import InvalidInput
@@ -19,27 +20,48 @@ ROOT_TWO_DOWN = 1.4142135623730949
 """The largest float below the square root of 2."""
 
 
-def margin_down(gaps: Any, error: Any) -> Floats:
-    """max(0, Gamma - 2 e), rounded down: at least this margin separates the choices in real numbers; +inf stays."""
-    gaps = np.asarray(gaps, np.float64)
-    lowered = np.nextafter(gaps - 2.0 * np.asarray(error), -np.inf)
-    exact = (np.asarray(error) == 0.0) | np.isposinf(gaps)
-    return np.maximum(np.where(exact, gaps, lowered), 0.0)
+@njit(cache=True, nogil=True)
+def margin_down(gap: float, error: float) -> float:
+    """max(0, gap - 2 error), rounded down: at least this separates two objectives in real numbers; +inf stays."""
+    if error == 0.0 or gap == np.inf:
+        return max(gap, 0.0)
+    return max(np.nextafter(gap - 2.0 * error, -np.inf), 0.0)
 
 
-def radius_down(margins: Any, error: Any, rest: Any) -> Floats:
-    """(Gamma - 2 e) / (2 (1-lambda)), rounded down; +inf where the margin is, or where ``rest`` = 1 - lambda is 0.
+@njit(cache=True, nogil=True)
+def radius_down(margin: float, error: float, rest: float) -> float:
+    """(margin - 2 error) / (2 (1-lambda)), rounded down; +inf where the margin is, or where ``rest`` = 1 - lambda is 0.
 
-    ``margins`` are lower bounds of the real margins, ``error`` bounds the evaluation under the other scores.
+    ``margin`` is a lower bound of the real margin, ``error`` bounds the evaluation under the other scores. 1 - lambda is rounded
+    once, so the next float above bounds it; halving a number that is not tiny is exact.
     """
-    margins, rest = np.asarray(margins, np.float64), np.asarray(rest, np.float64)
-    left = margin_down(margins, error)
-    # 1 - lambda is rounded once: the next float above bounds it, and so does the next below of the quotient.
-    twice = 2.0 * np.where(rest == 1.0, rest, np.nextafter(rest, np.inf))
-    with np.errstate(over="ignore"):
-        quotient = left / twice
-    lowered = np.where((left == 0.0) | np.isposinf(left) | (rest == 1.0), quotient, np.nextafter(quotient, -np.inf))
-    return np.where(rest == 0.0, np.inf, lowered)
+    if rest == 0.0:
+        return np.inf
+    left = margin_down(margin, error)
+    if left == 0.0 or left == np.inf:
+        return left
+    if rest == 1.0 and left > TINY:
+        return 0.5 * left
+    return np.nextafter(left / (2.0 * np.nextafter(rest, np.inf)), -np.inf)
+
+
+@njit(cache=True, nogil=True)
+def fill_radii(
+    gaps: Any, diversity: Any, magnitude: Any, novelty: float, similarity: float, similarity_error: float, margins: Any, radius: Any
+) -> int:
+    """``radii`` in one pass; returns -1, or the first row whose lambda or magnitude is out of range."""
+    for b in range(gaps.size):
+        lam, size, gap = diversity[b], magnitude[b], gaps[b]
+        if not (0.0 <= lam <= 1.0 and size >= 0.0):
+            return b
+        rest = 1.0 - lam
+        error = OPERATIONS * UNIT * (rest * size + lam * similarity + novelty) + lam * similarity_error + TINY
+        # The difference of two floats was rounded once: up to u gap too large.
+        margins[b] = margin_down(gap, error + UNIT * abs(gap))
+        # Scores within the radius add at most margin / (1-lambda) to the magnitude.
+        moved = error + OPERATIONS * UNIT * margins[b] if margins[b] < np.inf else 0.0
+        radius[b] = radius_down(margins[b], moved, rest)
+    return -1
 
 
 def radii(
@@ -60,15 +82,12 @@ def radii(
         raise InvalidInput("margins", "must be numbers, (rounds,) or (rounds, K)", gaps.shape)
     if gaps.ndim == 2:
         gaps = gaps.min(axis=1)
-    lam, size = np.asarray(diversity, np.float64), np.asarray(magnitude, np.float64)
-    if not ((lam >= 0.0) & (lam <= 1.0)).all():
-        raise InvalidInput("diversity", "must lie in [0, 1]", float(lam[~((lam >= 0.0) & (lam <= 1.0))].flat[0]))
-    if not (size >= 0.0).all():
-        raise InvalidInput("magnitude", "must be at least 0", float(size[~(size >= 0.0)].flat[0]))
-    rest = 1.0 - lam
-    fixed = OPERATIONS * UNIT * (lam * similarity + novelty) + lam * similarity_error + TINY
-    error = OPERATIONS * UNIT * rest * size + fixed
-    # The difference of two floats was rounded once: up to u Gamma too large.
-    lower = margin_down(gaps, error + UNIT * np.where(np.isinf(gaps), 0.0, np.abs(gaps)))
-    moved = error + OPERATIONS * UNIT * np.where(np.isinf(lower), 0.0, lower)
-    return lower, radius_down(lower, moved, rest)
+    lam = np.broadcast_to(np.asarray(diversity, np.float64), gaps.shape)
+    size = np.broadcast_to(np.asarray(magnitude, np.float64), gaps.shape)
+    lower, radius = np.empty(gaps.size), np.empty(gaps.size)
+    wrong = fill_radii(gaps, lam, size, novelty, similarity, similarity_error, lower, radius)
+    if wrong >= 0:
+        if not size[wrong] >= 0.0:
+            raise InvalidInput("magnitude", "must be at least 0", float(size[wrong]), where=wrong)
+        raise InvalidInput("diversity", "must lie in [0, 1]", float(lam[wrong]), where=wrong)
+    return lower, radius

@@ -14,7 +14,7 @@ from scipy.stats import qmc
 from slateproof.certify.noise import Estimate, Noise
 from slateproof.certify.pairs import Pairs, Union
 from slateproof.certify.quadrature import log_flips
-from slateproof.certify.sequential import SCRAMBLINGS
+from slateproof.certify.sequential import SHIFTS
 from slateproof.types.columns import Floats
 
 __all__ = ["flip_correlated"]
@@ -34,9 +34,9 @@ def flip_correlated(scores: Floats, inside: Any, noise: Noise, points: int, seed
         return Estimate(0.0, 0.0, 0)
     if float(np.exp(logs).sum()) < RARE or not (noise.deviations > 0.0).all():
         return Union(pairs, noise).probability(np.random.default_rng(seed), points)
-    each = max(8, 1 << (points // SCRAMBLINGS - 1).bit_length())
-    means = [_mean(scores, inside, noise, each, np.random.default_rng(s)) for s in np.random.SeedSequence(seed).spawn(SCRAMBLINGS)]
-    return Estimate(float(np.mean(means)), float(np.std(means, ddof=1) / np.sqrt(SCRAMBLINGS)), each * SCRAMBLINGS)
+    each = max(8, 1 << (points // SHIFTS - 1).bit_length())
+    means = [_mean(scores, inside, noise, each, np.random.default_rng(s)) for s in np.random.SeedSequence(seed).spawn(SHIFTS)]
+    return Estimate(float(np.mean(means)), float(np.std(means, ddof=1) / np.sqrt(SHIFTS)), each * SHIFTS)
 
 
 def _mean(scores: Floats, inside: Any, noise: Noise, count: int, rng: np.random.Generator) -> float:

@@ -26,10 +26,12 @@ from slateproof.certify.noise import Estimate, Noise
 from slateproof.certify.pairs import Pairs
 from slateproof.types.columns import Floats, Ints
 
-__all__ = ["SCRAMBLINGS", "Integral"]
+__all__ = ["SHIFTS", "Integral"]
 
-SCRAMBLINGS = 16
-"""Independent scramblings of the Sobol sequence; their spread is the error estimate."""
+SHIFTS = 16
+"""Independent digital shifts of a scrambled Sobol net; their spread is the error estimate."""
+
+BITS = 30
 
 DEFENSIVE = 0.1
 """Share of points drawn from the noise as it is."""
@@ -76,23 +78,28 @@ class Integral:
         return cls(pairs, noise, np.flatnonzero(keep), lowered, weights, float(carried[small].sum()))
 
     def estimate(self, seed: int, points: int, tolerance: float | None) -> Estimate:
-        """Mean over the scramblings, with standard error; points double until error <= tolerance x probability, up to 2^20."""
-        root = np.random.SeedSequence(seed)
-        each = max(16, 1 << (max(points, 1) // SCRAMBLINGS - 1).bit_length())
+        """Mean over the shifts, with standard error; points double until error <= tolerance x probability, up to 2^20."""
+        each = max(16, 1 << (max(points, 1) // SHIFTS - 1).bit_length())
         while True:
-            means = np.array([self._mean(np.random.default_rng(s), each) for s in root.spawn(SCRAMBLINGS)])
-            value, error = float(means.mean()), float(means.std(ddof=1) / np.sqrt(SCRAMBLINGS)) + self.omitted
-            if tolerance is None or error <= tolerance * value or each * SCRAMBLINGS >= 2**20:
-                return Estimate(min(value, 1.0), error, each * SCRAMBLINGS)
+            means = self._means(np.random.default_rng(seed), each)
+            value, error = float(means.mean()), float(means.std(ddof=1) / np.sqrt(SHIFTS)) + self.omitted
+            if tolerance is None or error <= tolerance * value or each * SHIFTS >= 2**20:
+                return Estimate(min(value, 1.0), error, each * SHIFTS)
             each *= 2
 
-    def _mean(self, rng: np.random.Generator, count: int) -> float:
+    def _means(self, rng: np.random.Generator, each: int) -> Floats:
+        """One mean per random digital shift of the same scrambled net: unbiased and, given the net, independent."""
         dimensions = 1 + self.pairs.winners.size + self.noise.factor.shape[1]
-        points = qmc.Sobol(dimensions, scramble=True, seed=rng).random(count)
-        total = 0.0
-        for start in range(0, count, BLOCK):
-            total += float(self._values(np.clip(points[start : start + BLOCK], _OPEN, 1.0 - _OPEN)).sum())
-        return total / count
+        net = (qmc.Sobol(dimensions, scramble=True, bits=BITS, seed=rng).random(each) * 2.0**BITS).astype(np.int64)
+        shifts = rng.integers(0, 2**BITS, (SHIFTS, dimensions))
+        values = np.empty(SHIFTS * each)
+        for start in range(0, values.size, BLOCK):
+            row = np.arange(start, min(start + BLOCK, values.size))
+            # The digits beyond the net's are filled at random.
+            u = ((net[row % each] ^ shifts[row // each]) + rng.random((row.size, dimensions))) * 2.0**-BITS
+            values[row] = self._values(np.clip(u, _OPEN, 1.0 - _OPEN))
+        means: Floats = values.reshape(SHIFTS, each).mean(axis=1)
+        return means
 
     def _values(self, u: NDArray[np.float64]) -> Floats:
         """(1 - prod Phi) x likelihood ratio at every point; columns of u: component, chosen items, factors."""

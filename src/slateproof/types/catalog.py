@@ -54,6 +54,13 @@ class Catalog:
         set_(self, "_dense", _dense_lookup(self.ids))
         set_(self, "_digest", None)
 
+    @classmethod
+    def from_arrow(cls, table: Any) -> Catalog:
+        """The catalogue of an Arrow table, one item per row: ``id``, ``target`` and one of ``vector`` and ``tags``, or neither."""
+        from slateproof.types.arrowcatalog import read_catalog
+
+        return read_catalog(table)
+
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a catalogue is immutable: cannot set {name!r}")
 

@@ -146,11 +146,11 @@ def read(path: str | Path) -> Model:
     return unpack(data, str(path))
 
 
-def read_for(path: str | Path, corpus: Corpus, learner: str) -> Model:
-    """The same, and refuses a model of another learner or of another corpus."""
+def read_for(path: str | Path, corpus: Corpus, *learners: str) -> Model:
+    """The same, and refuses a model of a learner that is none of ``learners``, or of another corpus."""
     model = read(path)
-    if model.learner != learner:
-        raise InvalidInput("learner", f"of this model must be {learner}", model.learner, where=str(path))
+    if model.learner not in learners:
+        raise InvalidInput("learner", f"of this model must be {' or '.join(learners)}", model.learner, where=str(path))
     check_corpus(model, corpus, str(path))
     return model
 

@@ -6,15 +6,15 @@ Scope: non-private; the scores are means over protected responses.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from slateproof.corpora import Corpus
 from slateproof.learn.checks import check_feedback, check_items
-from slateproof.learn.modelfile import Model, read_for, write
+from slateproof.learn.modelfile import Model
 from slateproof.learn.protocol import Context, Feedback, Progress, Scores
+from slateproof.learn.stored import StoredScorer
 from slateproof.types.columns import Floats, Ints, finite_scalar
 
 __all__ = ["Popularity", "PopularityScorer"]
@@ -50,25 +50,19 @@ class Popularity:
         return PopularityScorer(model)
 
 
-class PopularityScorer:
+class PopularityScorer(StoredScorer):
     """The same score for everyone; it does not learn from a session.
 
     Scope: non-private.
     """
 
-    name: str = Popularity.name
-    scale: str = "probability"
-    ledger: None = None
+    learners = (Popularity.name,)
+    scale = "probability"
 
     def __init__(self, model: Model) -> None:
-        self._model = model
+        super().__init__(model)
         self._rate: Floats = model.arrays["rate"]
         self._width: Floats = model.arrays["width"]
-
-    @property
-    def corpus_digest(self) -> str:
-        """The corpus it was fitted on."""
-        return self._model.corpus_digest
 
     def begin(self, context: Context, seed: int) -> None:
         """There is nothing to remember."""
@@ -82,12 +76,3 @@ class PopularityScorer:
         """The session itself."""
         check_feedback(feedback, context, self._rate.size)
         return session
-
-    def save(self, path: Path) -> None:
-        """Write the model file."""
-        write(path, self._model)
-
-    @classmethod
-    def load(cls, path: Path, corpus: Corpus) -> Self:
-        """Read it back; refuses another corpus, another version, a damaged file."""
-        return cls(read_for(path, corpus, cls.name))

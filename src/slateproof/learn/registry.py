@@ -1,0 +1,83 @@
+"""Learners by name, imported when asked for: naming one costs nothing, and only its own libraries are loaded.
+
+Scope: none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from slateproof.corpora import Corpus
+from slateproof.errors import InvalidInput
+from slateproof.learn.modelfile import read
+from slateproof.learn.protocol import Learner, Scorer
+
+__all__ = ["LEARNERS", "Known", "learner", "open_model"]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A learner: its module, its class, its scorer's class, the settings that make it this name, and what it is.
+
+    Scope: none.
+    """
+
+    module: str
+    learner: str
+    scorer: str
+    title: str
+    settings: tuple[tuple[str, Any], ...] = ()
+
+
+LEARNERS: Mapping[str, Known] = MappingProxyType(
+    {
+        "popularity": Known("popularity", "Popularity", "PopularityScorer", "item success rate; the baseline"),
+        "mf-bce": Known("mf_bce", "MFBCE", "MFBCEScorer", 'factors by five Adam steps on cross-entropy; the paper\'s "ALS"'),
+        "als": Known("als", "ALS", "ALSScorer", "alternating least squares (implicit)"),
+        "linucb": Known("linucb", "LinUCB", "LinUCBScorer", "ridge over difficulty and tags, one posterior per session"),
+        "bkt": Known("bkt", "BKT", "BKTScorer", "knowledge tracing, fixed parameters"),
+        "bkt-em": Known("bkt", "BKT", "BKTScorer", "knowledge tracing, fitted by EM", (("fitted", True),)),
+        "dkt": Known("dkt", "DKT", "DKTScorer", "deep knowledge tracing (JAX)"),
+        "sakt": Known("sakt", "SAKT", "SAKTScorer", "self-attentive knowledge tracing (JAX)"),
+        "two-tower": Known("two_tower", "TwoTower", "TwoTowerScorer", "state-gated two-tower network (JAX)"),
+        "blend": Known("blend", "Blend", "BlendScorer", "mf-bce anchor (weight .75) and two-tower, standardised per pool"),
+        "blend-raw": Known("blend", "Blend", "BlendScorer", "the same, raw scores", (("raw", True),)),
+    }
+)
+"""Every learner that the command line knows."""
+
+_PARTS = ("mf-bce", "two-tower")
+
+
+def learner(name: str) -> Learner:
+    """The learner of a name with the published settings; an unknown name is refused with the known ones."""
+    known = _known(name)
+    made = _class(known, known.learner)
+    parts = {"anchor": learner(_PARTS[0]), "adaptive": learner(_PARTS[1])} if known.learner == "Blend" else {}
+    return made(**parts, **dict(known.settings))
+
+
+def open_model(path: str | Path, corpus: Corpus) -> Scorer:
+    """The scorer in a model file, whichever learner wrote it; refuses another corpus, another version, a damaged file."""
+    known = _known(read(path).learner)
+    return _class(known, known.scorer).load(Path(path), corpus)
+
+
+def _known(name: str) -> Known:
+    if name not in LEARNERS:
+        raise InvalidInput("learner", f"must be one of {', '.join(LEARNERS)}", name)
+    return LEARNERS[name]
+
+
+def _class(known: Known, name: str) -> Any:
+    try:
+        return getattr(import_module(f"slateproof.learn.{known.module}"), name)
+    except ModuleNotFoundError as why:
+        if why.name is not None and why.name.startswith("slateproof"):
+            raise
+        raise InvalidInput("learner", f"{name} needs the extra 'learn': pip install 'slateproof[learn]'", why.name) from why

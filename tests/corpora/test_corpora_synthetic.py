@@ -138,6 +138,7 @@ def test_the_surrogate_keeps_questions_and_simulates_the_rest(tmp_path: Path) ->
     corpus = load_surrogate(path, users=500, items=200, per_user=40.0)
     assert (len(corpus), corpus.users, len(corpus.items)) == (20_000, 500, 200)
     assert corpus.label == "ednet-surrogate (synthetic)"
+    assert len(set(corpus.items.ids.tolist())) == 200
     assert set(corpus.items.ids.tolist()) <= {f"q{k}" for k in range(1, 301)}
     code = corpus.items.ids.tolist().index("q17") if "q17" in corpus.items.ids else 0
     k = int(str(corpus.items.ids[code])[1:])

@@ -193,3 +193,23 @@ def test_json_of_one_type_takes_the_fast_path_and_mixed_ids_are_text(tmp_path: P
         corpus = load_table(write(tmp_path / "t.json", rows), **MAP, time="at", tags="tags", difficulty_column="d")
         assert corpus.items.ids.tolist() == [3, 7]
         assert corpus.response.tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+def test_an_empty_id_and_a_first_row_without_a_time_are_malformed(tmp_path: Path, ending: str) -> None:
+    first = 2 if ending == "csv" else 1
+    with pytest.raises(InvalidInput) as refused:
+        load_table(write(tmp_path / f"a.{ending}", [{**ROWS[0], "who": ""}, *ROWS[1:]]), **MAP)
+    assert (refused.value.field, refused.value.where) == ("who", f"a.{ending} row {first}")
+    with pytest.raises(InvalidInput) as refused:
+        load_table(write(tmp_path / f"b.{ending}", [{**ROWS[0], "at": None}, *ROWS[1:]]), **MAP, time="at")
+    assert (refused.value.field, refused.value.where) == ("at", f"b.{ending} row {first}")
+
+
+@pytest.mark.parametrize("value", [[1], {"a": 1}])
+@pytest.mark.parametrize("column", ["who", "ok", "at"])
+def test_a_nested_json_value_is_malformed(tmp_path: Path, column: str, value: object) -> None:
+    path = write(tmp_path / "t.json", [ROWS[0], {**ROWS[1], column: value}])
+    with pytest.raises(InvalidInput) as refused:
+        load_table(path, **MAP, time="at")
+    assert (refused.value.field, refused.value.value, refused.value.where) == (column, value, "t.json row 2")

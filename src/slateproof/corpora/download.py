@@ -10,6 +10,7 @@ import shutil
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse, IncompleteRead
@@ -172,18 +173,28 @@ def _check_sum(part: Path, archive: Archive) -> str:
 
 
 def _unpack(part: Path, folder: Path, archive: Archive) -> list[Path]:
+    """Every wanted member under another name first, its inner checksum tested on the way; renamed when all of them are whole."""
     if Path(archive.file).suffix != ".zip":
         part.replace(folder / archive.file)
         return [folder / archive.file]
+    halves: list[tuple[Path, Path]] = []
     try:
         with zipfile.ZipFile(part) as packed:
-            members = _members(packed, archive)
-            files = [_extract(packed, info, folder / target) for info, target in members]
-    except (zipfile.BadZipFile, EOFError) as why:
+            for info, relative in _members(packed, archive):
+                target = folder / relative
+                target.parent.mkdir(parents=True, exist_ok=True)
+                halves.append((target.with_name(target.name + ".half"), target))
+                with packed.open(info) as source, halves[-1][0].open("wb") as out:
+                    shutil.copyfileobj(source, out, _CHUNK)
+    except (zipfile.BadZipFile, zlib.error, EOFError) as why:
+        for half, _ in halves:
+            half.unlink(missing_ok=True)
         part.unlink()
         raise InvalidInput("download", f"is not a whole .zip file ({why}); it was deleted", where=archive.file) from why
+    for half, target in halves:
+        half.replace(target)
     part.unlink()
-    return files
+    return [target for _, target in halves]
 
 
 def _members(packed: zipfile.ZipFile, archive: Archive) -> list[tuple[zipfile.ZipInfo, PurePosixPath]]:
@@ -204,13 +215,3 @@ def _members(packed: zipfile.ZipFile, archive: Archive) -> list[tuple[zipfile.Zi
     if lacking or not out:
         raise InvalidInput("download", "the archive lacks a wanted file", lacking or None, where=archive.file)
     return out
-
-
-def _extract(packed: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path) -> Path:
-    """One member, under another name until it is complete; its inner checksum is tested on the way."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    half = target.with_name(target.name + ".half")
-    with packed.open(info) as source, half.open("wb") as out:
-        shutil.copyfileobj(source, out, _CHUNK)
-    half.replace(target)
-    return target

@@ -136,7 +136,7 @@ def _values(
 
 def _value(value: Any, kind: str) -> Any:
     """One JSON value as its kind; an id may be a whole number."""
-    if value is None or isinstance(value, (list, dict)):
+    if value is None:
         raise ValueError(value)
     if kind == "text" and isinstance(value, int) and not isinstance(value, bool):
         return value

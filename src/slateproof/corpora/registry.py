@@ -27,8 +27,8 @@ class Archive:
     """One file at a publisher's address, unpacked into ``folder`` (relative to the data folder).
 
     ``checksum`` is ``algorithm:hex`` of the publisher's whole file, or None where we know none: then a download is *unpinned*,
-    and only its length, its kind and (for .zip) its inner checksums are tested. ``members`` are the file names to unpack; empty means all of them.
-    A file that is not a .zip is kept as it is, under ``file``.
+    and only its length, its kind and (for .zip) its inner checksums are tested. ``members`` are the file names to unpack; empty
+    means all of them. A file that is not a .zip is kept as it is, under ``file``.
 
     Scope: none.
     """

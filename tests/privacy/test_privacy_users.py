@@ -67,6 +67,20 @@ def test_a_group_in_a_stream_is_charged_as_if_all_of_it_met_in_one_release() -> 
     assert pv.user_level_at(stream, delta=DELTA, max_rounds_per_user=4).epsilon == pytest.approx(worst.epsilon(DELTA), rel=1e-9)
 
 
+def test_a_group_in_a_mixed_ledger_is_charged_for_both_kinds_of_release() -> None:
+    mixed, plain, sampled = pv.Ledger(), pv.Ledger(), pv.Ledger()
+    for ledger in (mixed, plain):
+        ledger.record_gaussian(noise_multiplier=8.0)
+    for ledger in (mixed, sampled):
+        ledger.record_poisson_gaussian(sampling_rate=0.01, noise_multiplier=4.0)
+
+    def group(ledger: pv.Ledger, delta: float) -> float:
+        return pv.user_level_at(ledger, delta=delta, max_rounds_per_user=4).epsilon
+
+    assert group(mixed, DELTA) >= max(group(plain, DELTA), group(sampled, DELTA))
+    assert group(mixed, DELTA) <= group(plain, DELTA / 2) + group(sampled, DELTA / 2)
+
+
 def test_a_group_under_sampling_stands_between_one_round_and_the_lemma() -> None:
     ledger = pv.Ledger()
     ledger.record_poisson_gaussian(sampling_rate=0.01, noise_multiplier=3.0, count=20)

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from slateproof.types.ids import ItemId
 
-__all__ = ["decode_ids", "encode_ids", "list_array", "null_array"]
+__all__ = ["decode_ids", "encode_flat", "encode_ids", "list_array", "null_array"]
 
 
 def list_array(values: Any, lengths: Any, kind: pa.DataType, present: Any = None) -> pa.Array:
@@ -37,18 +37,22 @@ def null_array(kind: pa.DataType, size: int) -> pa.Array:
 
 def encode_ids(lists: Sequence[Sequence[ItemId]]) -> tuple[pa.Array, pa.Array, pa.Array]:
     """The columns (int, str, at) of many lists."""
-    size = len(lists)
+    return encode_flat(list(chain.from_iterable(lists)), np.fromiter(map(len, lists), np.int64, len(lists)))
+
+
+def encode_flat(flat: list[ItemId], lengths: Any) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """The same from all ids in a row and the length of every list."""
+    size = len(lengths)
     no_at = null_array(pa.list_(pa.int32()), size)
-    lengths = np.fromiter(map(len, lists), np.int64, size)
-    flat = list(chain.from_iterable(lists))
     kinds = set(map(type, flat))
     if kinds <= {int}:
         ints = list_array(pa.array(flat, pa.int64()), lengths, pa.int64())
         return ints, null_array(pa.list_(pa.string()), size), no_at
-    if kinds == {str} and lengths.min() > 0:
+    if kinds == {str} and min(lengths) > 0:
         strings = list_array(pa.array(flat, pa.string()), lengths, pa.string())
         return null_array(pa.list_(pa.int64()), size), strings, no_at
-    rows = [_split(ids) for ids in lists]
+    ends = np.cumsum(lengths).tolist()
+    rows = [_split(flat[end - length : end]) for end, length in zip(ends, lengths.tolist(), strict=True)]
     ints, strings, at = zip(*rows, strict=True)
     return pa.array(ints, pa.list_(pa.int64())), pa.array(strings, pa.list_(pa.string())), pa.array(at, pa.list_(pa.int32()))
 

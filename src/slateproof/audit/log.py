@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from slateproof.audit.batchrows import Span, is_columnar, rows_of_span
 from slateproof.audit.catalogs import CatalogShelf
 from slateproof.audit.checkpoint import Checkpoint
 from slateproof.audit.committer import Committer
@@ -24,10 +27,12 @@ from slateproof.audit.replay import replay_record
 from slateproof.audit.report import VerifyReport
 from slateproof.audit.rows import Entry, bytes_of, rows_of
 from slateproof.audit.seal import seal
-from slateproof.audit.store import Store
+from slateproof.audit.store import ROWS, Store
 from slateproof.audit.verify import verify_store
 from slateproof.errors import InvalidInput
-from slateproof.types import Slate
+from slateproof.types import Catalog, Pool, Slate
+from slateproof.types.poolbatch import PoolBatch
+from slateproof.types.slatebatch import SlateBatch
 
 __all__ = ["AuditLog", "MarginAndRadius"]
 
@@ -72,13 +77,13 @@ class AuditLog:
         self._key = key
         self._lock = lock
         self._guard = threading.RLock()
-        self._pending: list[Entry] = []
+        self._pending: list[Entry | Span] = []
         self._pending_bytes = 0
         self._max_pending = max_pending_bytes
         self._shelf = CatalogShelf(store.folder)
         self._checkpoint, self._peaks = store.last()
         self._writing = lock is not None
-        self._unsure = False
+        self._attempted = 0
         self._closed = False
         self._committer = None if flush_every_seconds is None else Committer(self._flush, flush_every_seconds)
 
@@ -165,25 +170,32 @@ class AuditLog:
 
     def append_batch(
         self,
-        slates: Iterable[Slate],
+        slates: SlateBatch | Iterable[Slate],
         *,
         round_ids: Iterable[str | int | None] | None = None,
         subjects: Iterable[str | int | None] | None = None,
     ) -> None:
-        """Add many slates; ``round_ids`` and ``subjects`` have one label per slate where given."""
+        """Add many slates, a ``SlateBatch`` column by column; ``round_ids`` and ``subjects`` have one label per slate."""
+        if isinstance(slates, SlateBatch) and is_columnar(slates):
+            size = len(slates)
+            rounds, who = _labels("round_ids", round_ids, size), _labels("subjects", subjects, size)
+            pieces = ((first, min(first + ROWS, size)) for first in range(0, size, ROWS))
+            self._add([Span(slates, a, b, rounds[a:b], who[a:b]) for a, b in pieces])
+            return
         listed = list(slates)
-        rounds = _labels("round_ids", round_ids, len(listed))
-        who = _labels("subjects", subjects, len(listed))
-        self._add([_entry(slate, r, s, None, None) for slate, r, s in zip(listed, rounds, who, strict=True)])
+        rounds, who = _labels("round_ids", round_ids, len(listed)), _labels("subjects", subjects, len(listed))
+        for slate in listed:
+            _check_slate(slate)
+        self._add([Entry(slate, r, s, None, None) for slate, r, s in zip(listed, rounds, who, strict=True)])
 
-    def _add(self, entries: list[Entry]) -> None:
+    def _add(self, items: Sequence[Entry | Span]) -> None:
         with self._guard:
             self._claim()
-            for entry in entries:
+            for item in items:
                 if self._store.header.level == "replay":
-                    _check_kept(entry.slate)
-                self._pending.append(entry)
-                self._pending_bytes += bytes_of(entry.slate)
+                    _check_kept(item)
+                self._pending.append(item)
+                self._pending_bytes += _bytes_of(item)
                 if self._pending_bytes >= self._max_pending:
                     self.commit()
         if self._committer is not None:
@@ -197,44 +209,55 @@ class AuditLog:
         with self._guard:
             if self._closed:
                 raise LogClosed("the log is closed")
-            if self._unsure:
+            if self._attempted:
                 self._settle()
             if not self._pending:
                 return self._checkpoint
             self._claim()
-            entries = list(self._pending)
-            for catalog in {id(e.slate.pool.catalog): e.slate.pool.catalog for e in entries}.values():
-                if catalog is not None and self._store.header.level == "replay":
+            if self._store.header.level == "replay":
+                for catalog in _catalogs(self._pending):
                     self._shelf.put(catalog)
-            rows = rows_of(entries, self._store.header.context)
-            self._write(seal(rows, self._checkpoint.size, self._secret(), self._store.header.level == "monitor"))
+            self._write(_row_batches(self._pending, self._store.header.context), len(self._pending))
             self._pending.clear()
             self._pending_bytes = 0
             return self._checkpoint
 
-    def _write(self, records: Any) -> None:
-        peaks = self._peaks.copy()
-        peaks.extend(b"".join(records.column("leaf_hash").to_pylist()))
-        checkpoint = Checkpoint.sign(self._store.header.origin, peaks.size, peaks.root(), self._key)
+    def _write(self, rows: Iterable[pa.RecordBatch], items: int) -> None:
+        """Seal and store row batches, which come from the first ``items`` that wait."""
+        peaks, first = self._peaks.copy(), self._checkpoint.size
+        secret, monitor = self._secret(), self._store.header.level == "monitor"
+        signed: list[Checkpoint] = []
+
+        def records() -> Iterator[pa.RecordBatch]:
+            for batch in rows:
+                sealed = seal(batch, peaks.size, secret, monitor)
+                peaks.extend(b"".join(sealed.column("leaf_hash").to_pylist()))
+                yield sealed
+
+        def checkpoint() -> tuple[Checkpoint, Peaks]:
+            signed.append(Checkpoint.sign(self._store.header.origin, peaks.size, peaks.root(), self._key))
+            return signed[0], peaks
+
         try:
-            self._store.append(records, checkpoint, peaks)
+            self._store.append(first, records(), checkpoint)
         except LogWriteFailed:
             # The commit may have landed before the error: look before writing again.
-            self._unsure = True
+            self._attempted = items
             raise
-        self._checkpoint, self._peaks = checkpoint, peaks
+        self._checkpoint, self._peaks = signed[0], peaks
 
     def _settle(self) -> None:
-        """After a failed commit: take over what did land."""
+        """After a failed commit: take over what did land, which is all of it or nothing."""
         self._store.refresh()
         checkpoint, peaks = self._store.last()
         landed = checkpoint.size - self._checkpoint.size
-        if not 0 <= landed <= len(self._pending):
-            raise LogUnreadable("another writer appended to this log; open it again")
-        del self._pending[:landed]
-        self._pending_bytes = sum(bytes_of(entry.slate) for entry in self._pending)
-        self._checkpoint, self._peaks = checkpoint, peaks
-        self._unsure = False
+        if landed:
+            if landed != sum(map(_count, self._pending[: self._attempted])):
+                raise LogUnreadable("another writer appended to this log; open it again")
+            del self._pending[: self._attempted]
+            self._pending_bytes = sum(map(_bytes_of, self._pending))
+            self._checkpoint, self._peaks = checkpoint, peaks
+        self._attempted = 0
 
     def _claim(self) -> None:
         """Become the writer: take the lock, and continue from what stands in the log now."""
@@ -328,11 +351,48 @@ def _lock(store: Store) -> WriterLock | None:
 
 
 def _entry(slate: Slate, round_id: Any, subject: Any, certificate: MarginAndRadius | None, movement: float | None) -> Entry:
-    if not isinstance(slate, Slate):
-        raise InvalidInput("slate", "must be a Slate", type(slate).__name__)
+    _check_slate(slate)
     certified = None if certificate is None else (float(certificate.margin), float(certificate.radius))
     moved = None if movement is None else float(movement)
     return Entry(slate, _label("round_id", round_id), _label("subject", subject), certified, moved)
+
+
+def _check_slate(slate: Any) -> None:
+    if not isinstance(slate, Slate):
+        raise InvalidInput("slate", "must be a Slate", type(slate).__name__)
+
+
+def _count(item: Entry | Span) -> int:
+    return len(item) if isinstance(item, Span) else 1
+
+
+def _bytes_of(item: Entry | Span) -> int:
+    if isinstance(item, Entry):
+        return bytes_of(item.slate)
+    offsets = item.slates.pools.offsets
+    return 2048 * len(item) + 64 * int(offsets[item.last] - offsets[item.first])
+
+
+def _catalogs(items: Sequence[Entry | Span]) -> list[Catalog]:
+    """The catalogues that waiting slates refer to, each once."""
+    found = {id(pool.catalog): pool.catalog for pool in (_pools(item) for item in items)}
+    return [catalog for catalog in found.values() if catalog is not None]
+
+
+def _pools(item: Entry | Span) -> Pool | PoolBatch:
+    return item.slates.pools if isinstance(item, Span) else item.slate.pool
+
+
+def _row_batches(items: Sequence[Entry | Span], context: Mapping[str, str | None]) -> Iterator[pa.RecordBatch]:
+    """Rows of everything that waits, in order, a few thousand at a time."""
+    for columnar, group in groupby(items, lambda item: isinstance(item, Span)):
+        if columnar:
+            for span in group:
+                yield rows_of_span(span, context)  # type: ignore[arg-type]
+            continue
+        entries: list[Any] = list(group)
+        for first in range(0, len(entries), ROWS):
+            yield rows_of(entries[first : first + ROWS], context)
 
 
 def _label(field: str, value: Any) -> str | None:
@@ -343,16 +403,22 @@ def _label(field: str, value: Any) -> str | None:
     return str(value)
 
 
-def _labels(field: str, values: Iterable[Any] | None, size: int) -> list[Any]:
-    listed = [None] * size if values is None else list(values)
+def _labels(field: str, values: Iterable[Any] | None, size: int) -> list[str | None]:
+    if values is None:
+        return [None] * size
+    listed = list(values)
     if len(listed) != size:
         raise InvalidInput(field, f"must have one label per slate ({size})", len(listed))
-    return listed
+    return [_label(field, value) for value in listed]
 
 
-def _check_kept(slate: Slate) -> None:
-    steps = slate.steps
-    if slate.pool.catalog is None and getattr(steps, "similarities", True) is None and slate.pool.similarity.kind != "none":
+def _check_kept(item: Entry | Span) -> None:
+    """Refuse slates whose similarities are neither kept nor to be computed again."""
+    if isinstance(item, Span):
+        kept = item.slates.queried is not None or (item.slates.pools.source.kind == "none" and item.slates.pools.matrices is None)
+    else:
+        kept = getattr(item.slate.steps, "similarities", True) is not None or item.slate.pool.similarity.kind == "none"
+    if not kept and _pools(item).catalog is None:
         raise InvalidInput("slate", "its similarities were not kept; a replay log needs them, or a pool from a catalogue")
 
 

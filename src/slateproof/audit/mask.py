@@ -81,7 +81,7 @@ def masked_copy(log: AuditLog, out: str | Path, *, key: bytes | None = None, dro
         withheld += bad
         done += len(rows)
         digests |= set(rows.column("catalog_digest").drop_null().to_pylist())
-        copy.append(rows, checkpoint, peaks, first=done - len(rows))
+        copy.append(done - len(rows), [rows], lambda: (checkpoint, peaks))
     shelf, copied = CatalogShelf(source.folder), CatalogShelf(copy.folder)
     for digest in sorted(digests):
         copied.put(shelf.get(digest))

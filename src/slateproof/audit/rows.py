@@ -21,7 +21,7 @@ from slateproof.select.kernels import jaccard
 from slateproof.types import Pool, SetChoice, Slate
 from slateproof.types.trace import TIE_RULE
 
-__all__ = ["Entry", "bytes_of", "rows_of"]
+__all__ = ["Entry", "assemble", "bytes_of", "rows_of"]
 
 
 class Entry(NamedTuple):
@@ -61,8 +61,13 @@ def rows_of(entries: Sequence[Entry], context: Mapping[str, str | None]) -> pa.R
         **_outcomes(slates, orders),
         **{name: [value] * len(entries) for name, value in context.items()},
     }
+    return assemble(columns, len(entries))
+
+
+def assemble(columns: Mapping[str, Any], size: int) -> pa.RecordBatch:
+    """A record batch of rows from columns by name; a column that is not there is null."""
     return pa.RecordBatch.from_arrays(
-        [_array(columns.get(column.name), column.type, len(entries)) for column in COLUMNS],
+        [_array(columns.get(column.name), column.type, size) for column in COLUMNS],
         names=[column.name for column in COLUMNS],
     )
 

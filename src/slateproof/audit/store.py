@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,18 @@ ROWS = 4096
 _LOG_ENTRIES_PER_SNAPSHOT = 100
 _DICTIONARIES = [field.name for field in SCHEMA if field.type == pa.string()]
 _FLOATS = [f"{field.name}.list.element" for field in SCHEMA if field.type == pa.list_(pa.float64())]
+
+_PARQUET: dict[str, Any] = {
+    "compression": "zstd",
+    "compression_level": 1,
+    "use_dictionary": _DICTIONARIES,
+    "column_encoding": {
+        **dict.fromkeys(_FLOATS, "BYTE_STREAM_SPLIT"),
+        **dict.fromkeys(("candidate_rows.list.element", "index"), "DELTA_BINARY_PACKED"),
+    },
+    "write_page_checksum": True,
+    "store_schema": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,25 +146,26 @@ class Store:
         except (DeltaError, OSError) as why:
             raise LogUnreadable(f"{self.folder.uri}: the Delta log cannot be read ({why})") from why
 
-    def append(self, rows: pa.RecordBatch, checkpoint: Checkpoint, peaks: Peaks, first: int | None = None) -> None:
-        """Write rows, from place ``first`` on, and checkpoint in one durable step; on failure nothing new is visible."""
-        first = checkpoint.size - len(rows) if first is None else first
+    def append(self, first: int, records: Iterable[pa.RecordBatch], seal: Callable[[], tuple[Checkpoint, Peaks]]) -> None:
+        """Write records from place ``first`` on, and the checkpoint that ``seal`` gives after them, in one durable step.
+
+        On failure nothing new is visible. Compression runs beside the making of the next batch.
+        """
         path = f"records-{first:012d}-{uuid.uuid4().hex}.parquet"
         try:
-            self._write(path, rows)
+            rows = self._write(path, records)
+            size = self.folder.size(path)
         except OSError as why:
             self._discard(path)
             raise LogWriteFailed(f"{self.folder.uri}: records cannot be written ({why})") from why
-        stats = {"numRecords": len(rows), "minValues": {"index": first}, "maxValues": {"index": first + len(rows) - 1}}
+        stats = {"numRecords": rows, "minValues": {"index": first}, "maxValues": {"index": first + rows - 1}}
         version = self._table.version() + 1
         try:
-            size = self.folder.size(path)
-            action = AddAction(path, size, {}, int(time.time() * 1000), True, json.dumps(stats))
             self._table.create_write_transaction(
-                [action],
+                [AddAction(path, size, {}, int(time.time() * 1000), True, json.dumps(stats))],
                 "append",
                 SCHEMA,
-                commit_properties=_properties(checkpoint, peaks),
+                commit_properties=_properties(*seal()),
                 post_commithook_properties=PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False),
             )
             self._table.update_incremental()
@@ -159,21 +173,24 @@ class Store:
         except (OSError, DeltaError) as why:
             raise LogWriteFailed(f"{self.folder.uri}: the commit failed ({why})") from why
 
-    def _write(self, path: str, rows: pa.RecordBatch) -> None:
-        with self.folder.output(path) as stream:
-            pq.write_table(
-                pa.Table.from_batches([rows]),
-                stream,
-                row_group_size=ROWS,
-                compression="zstd",
-                compression_level=1,
-                use_dictionary=_DICTIONARIES,
-                use_byte_stream_split=_FLOATS,
-                column_encoding={"candidate_rows.list.element": "DELTA_BINARY_PACKED", "index": "DELTA_BINARY_PACKED"},
-                write_page_checksum=True,
-                store_schema=False,
-            )
+    def _write(self, path: str, records: Iterable[pa.RecordBatch]) -> int:
+        """One Parquet file, one row group per batch; returns the number of rows."""
+        rows = 0
+        with (
+            self.folder.output(path) as stream,
+            pq.ParquetWriter(stream, SCHEMA, **_PARQUET) as writer,
+            ThreadPoolExecutor(1) as compressor,
+        ):
+            waiting = None
+            for batch in records:
+                rows += len(batch)
+                if waiting is not None:
+                    waiting.result()
+                waiting = compressor.submit(writer.write_batch, batch, row_group_size=len(batch))
+            if waiting is not None:
+                waiting.result()
         self.folder.sync(path)
+        return rows
 
     def _discard(self, path: str) -> None:
         """Best effort: a file that no commit names is harmless, it only takes room."""

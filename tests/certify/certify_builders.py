@@ -74,6 +74,7 @@ def select_again(slate: Slate, scores: Any) -> Slate:
 def rational_similarity(pool: Pool, a: int, b: int) -> Fraction:
     """sim(a, b) in exact arithmetic from what the pool stores."""
     source = pool.similarity
+    a, b = int(pool.rows[a]), int(pool.rows[b])
     if source.kind == "vectors":
         return sum(
             (Fraction(float(x)) * Fraction(float(y)) for x, y in zip(source.vectors[a], source.vectors[b], strict=True)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from slateproof.certify import certify, radii
 from slateproof.errors import InvalidInput
 from slateproof.select.greedy import GreedySelector, TopKSelector
-from slateproof.types import Levers, Pool, State
+from slateproof.types import Catalog, Levers, Pool, State, unit
 
 SLATES = [(seed, kind, dis) for seed in range(4) for kind in ("vectors", "matrix", "tags", "none") for dis in ("max", "mean")]
 
@@ -307,6 +308,27 @@ def test_columns_infinities():
     margins, reach = radii([math.inf, 0.0, 1.0], [0.5, 0.5, 1.0], 1.0)
     assert margins.tolist()[:2] == [math.inf, 0.0]
     assert reach.tolist() == [math.inf, 0.0, math.inf]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_catalogue_pools_and_single_precision(dtype):
+    rng = np.random.default_rng(0)
+    vectors = unit(rng.standard_normal((40, 6))).astype(dtype)
+    catalog = Catalog(list(range(40)), targets=rng.random(40), vectors=vectors)
+    places = rng.permutation(40)[:15]
+    pool = catalog.pool(places.tolist(), rng.normal(0, 0.5, 15), widths=rng.random(15))
+    slate = GreedySelector().select(pool, Levers(0.1, 0.4, 0.3, 4), State(shown=(3, 4)))
+    cert = certify(slate)
+    assert cert.gaps.gap.min(axis=1).tobytes() == slate.margins.tobytes()
+    assert select_again(slate, pool.scores + cert.witness()).ids != slate.ids
+    assert rational_slate(slate, pool.scores + cert.witness() * 0.999) == slate.ids
+
+
+def test_a_certificate_travels():
+    cert = certify(random_slate(1))
+    cert.flip_union(0.1)
+    copy = pickle.loads(pickle.dumps(cert))
+    assert (copy.margin, copy.radius, copy.slate) == (cert.margin, cert.radius, cert.slate)
 
 
 def test_a_replayed_selector_gives_the_same_certificate():

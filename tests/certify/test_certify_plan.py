@@ -114,6 +114,8 @@ def test_table_over_slates():
     assert any("SCPO" in note for note in table.notes)
     assert json.loads(json.dumps(table.to_dict(), allow_nan=False))["rows"][6]["radius"] is None
     assert "median_radius" in table.to_text()
+    assert table.to_svg().count("<path") == 4
+    assert "flip_union" in table.to_svg()
     assert "... 4 more rounds" in table.to_text(limit=3)
 
 
@@ -126,6 +128,7 @@ def test_table_from_margins_says_what_is_missing():
         assert row["flip_bound"] == pytest.approx(other["flip_bound"], rel=1e-6)
         assert "flip_probability" not in row
     assert len(table.notes) == 3
+    assert "flip_union" not in table.to_svg()
     with pytest.raises(InvalidInput, match="margins"):
         from_margins([[1.0]], [0.3, 0.3], [12], 0.1)
 

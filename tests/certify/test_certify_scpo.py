@@ -33,14 +33,20 @@ def test_hand_computed():
     assert isinstance(cert, SetCertificate)
     assert cert.margin == pytest.approx(0.125, rel=1e-12)
     assert cert.exchanges == 2
-    assert cert.set_radius == pytest.approx(0.125 / (2 * 2 * 0.5), rel=1e-12)
+    # One item exchanged: at least .125 below. Two: {c, d} is worth .5, that is 1 below: 1 / (2 * 2 * .5) is the larger.
+    assert cert.set_radius == pytest.approx(0.125 / (2 * 1 * 0.5), rel=1e-12)
     assert cert.order_radius == pytest.approx(0.5, rel=1e-12)
     assert cert.radius == cert.set_radius
-    assert cert.radius_l2 == pytest.approx(0.125 / (0.5 * 2.0), rel=1e-12)
+    assert cert.radius_l2 == pytest.approx(0.125 / (0.5 * math.sqrt(2.0)), rel=1e-12)
+    assert cert.item_radii("a").down == pytest.approx(0.125 / 0.5, rel=1e-12)
+    assert cert.item_radii("c").down == math.inf
     # M = r (1-lambda) ||d mu||
     assert cert.movement([2.0, 1.0, 0.75, 0.3125]) == pytest.approx(2 * 0.5 * 0.0625)
     assert cert.movement(hand_slate().pool.scores) == 0.0
-    assert cert.flip_bound(0.02) == pytest.approx(8 * math.exp(-(0.0625**2) / (2 * 0.02**2)), rel=1e-9)
+    assert cert.flip_bound(0.02) == pytest.approx(8 * math.exp(-(0.125**2) / (2 * 0.02**2)), rel=1e-9)
+    # The norm check with its worst case of two exchanges would stop at .0625; the radius does not.
+    assert cert.holds([2.1, 1.1, 0.65, 0.15])
+    assert not cert.holds([1.9, 0.87, 0.88, 0.35])
 
 
 @pytest.mark.parametrize("seed", range(25))

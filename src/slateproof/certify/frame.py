@@ -79,7 +79,7 @@ class Frame:
             exploration=levers.exploration if greedy else 0.0,
             diversity=levers.diversity if greedy else 0.0,
             mean=rule.dissimilarity == "mean",
-            similar=greedy and pool.similarity.kind != "none",
+            similar=greedy and levers.diversity > 0.0 and pool.similarity.kind != "none",
         )
 
     @property

@@ -1,9 +1,10 @@
 """Certificate of an SCPO slate: one choice among feasible sets, then one ordering of the chosen items.
 
 Exchanging r items moves the difference of two set values by at most 2 r (1-lambda) ||d mu||_inf: each side has r items that the
-other lacks, the common ones cancel, and similarities do not move. r is at most min(K, feasible - K). The slate lists the chosen
-items by shaped score, so its order has a radius of its own: half the smallest difference of neighbours. Statement and proof:
-``docs/certificates.md``.
+other lacks, the common ones cancel, and similarities do not move. A set at r exchanges lies at least Gamma_r below the best: the
+margin, or what the shaped scores alone say if that is more. So the set stays below min over r of Gamma_r / (2 r (1-lambda)), with
+r at most min(K, feasible - K). The slate lists the chosen items by shaped score, so its order has a radius of its own: half the
+smallest difference of neighbours. Statement and proof: ``docs/certificates.md``.
 
 Scope: stability only.
 """
@@ -33,9 +34,10 @@ class SetCertificate(Certificate):
     """Certificate of an SCPO slate.
 
     ``margin`` is best minus second-best feasible set, rounded down; 0 where the search was cut short, +inf where there was one
-    feasible set. ``set_radius`` = margin / (2 r (1-lambda)) with r = ``exchanges``: below it the *set* stays. ``order_radius``:
-    below it the order of the chosen items stays. ``radius`` is the smaller of the two: below it the ordered slate stays. It is a
-    lower bound, exact where r = 1 or the order decides. The window does not depend on scores.
+    feasible set. ``set_radius`` = min over r of Gamma_r / (2 r (1-lambda)), at least margin / (2 R (1-lambda)) with R =
+    ``exchanges``, the most items a feasible set can exchange: below it the *set* stays. ``order_radius``: below it the order of
+    the chosen items stays. ``radius`` is the smaller of the two: below it the ordered slate stays. It is a lower bound, exact
+    where R = 1 or the order decides. The window does not depend on scores.
 
     Scope: stability only.
     """
@@ -49,21 +51,17 @@ class SetCertificate(Certificate):
         """The certificate of an SCPO slate."""
         steps = _set_choice(slate)
         inside, _ = _feasible(slate)
-        exchanges, rest, scores = min(len(slate), inside.size - len(slate)), rest_of(slate), largest(slate)
         gap = float(minus_down(steps.value, steps.runner_value)) if steps.proved else 0.0
-        margin = float(margin_down(gap, set_error(slate, scores)))
-        reach = scores + (margin / rest if rest > 0.0 and math.isfinite(margin) else 0.0)
-        set_radius = float(radius_down(margin, set_error(slate, reach), rest)) if exchanges else math.inf
-        set_radius = down(set_radius / exchanges) if exchanges > 1 and set_radius > 0.0 else set_radius
-        order = _order_radius(slate, steps)
-        radius = min(set_radius, order)
-        # An exchange moves 2 r scores: by Cauchy-Schwarz sqrt(2 r) of the Euclidean norm; an order swap moves two.
-        square = down(math.sqrt(2.0 * exchanges)) * set_radius if exchanges else math.inf
-        euclidean = min(down(square), down(order * ROOT_TWO_DOWN))
-        return cls(slate, margin, radius, euclidean, exchanges, set_radius, order)
+        margin = float(margin_down(gap, set_error(slate, largest(slate))))
+        levels = _set_radii(slate, steps, inside, margin)
+        set_radius, order = min(levels, default=math.inf), _order_radius(slate, steps)
+        # An exchange of r moves 2 r scores: by Cauchy-Schwarz sqrt(2 r) of the Euclidean norm; an order swap moves two.
+        squares = [down(down(math.sqrt(2.0 * r)) * level) for r, level in enumerate(levels, 1)]
+        euclidean = min([*squares, down(order * ROOT_TWO_DOWN)])
+        return cls(slate, margin, min(set_radius, order), euclidean, len(levels), set_radius, order)
 
     def movement(self, other_scores: Any, bonuses: Any = None, novelty: Any = None) -> Any:
-        """M = r (1-lambda)(||mu - mu0||_inf + ||b - b0||_inf), rounded up: the difference of two set values moves by at most 2 M.
+        """M = R (1-lambda)(||mu - mu0||_inf + ||b - b0||_inf), rounded up: the difference of two set values moves by at most 2 M.
 
         Scope: stability only.
         """
@@ -77,13 +75,15 @@ class SetCertificate(Certificate):
         return float(movement[0]) if single else movement
 
     def holds(self, other_scores: Any, bonuses: Any = None, novelty: Any = None) -> Any:
-        """M < margin / 2 and the order's radius is not reached: the ordered slate is the same. Never True by rounding.
+        """M < margin / 2, or the set's radius is not reached; and the order's is not: the same ordered slate. Never by rounding.
 
         Scope: stability only; ex post, for the scores given.
         """
         others, single = self._others(other_scores)
         same_set = 2.0 * np.atleast_1d(self.movement(others, bonuses, novelty)) < self.margin
         moved = up_all(score_move(self.slate, others) + self._bonus_move(bonuses))
+        if bonuses is None:
+            same_set |= moved < self.set_radius
         verdict = same_set & ((moved == 0.0) | (moved < self.order_radius))
         return bool(verdict[0]) if single else verdict
 
@@ -114,7 +114,7 @@ class SetCertificate(Certificate):
         place = self.slate.pool.position(item)
         if place not in _feasible(self.slate)[0]:
             return ItemRadii(math.inf, math.inf)
-        alone = math.inf if self.exchanges == 0 else down(2.0 * self.set_radius)
+        alone = math.inf if self.exchanges == 0 else 2.0 * _level(self.slate, self.margin)
         if place not in self.slate.indices:
             return ItemRadii(alone, math.inf)
         both = min(alone, down(2.0 * self.order_radius))
@@ -136,6 +136,38 @@ class SetCertificate(Certificate):
         change = np.zeros(self.slate.pool.size)
         change[lowered], change[raised] = -size, size
         return frozen(change)
+
+
+def _level(slate: Slate, margin: float) -> float:
+    """margin / (2 (1-lambda)), rounded down for scores within twice that of the reference."""
+    rest = rest_of(slate)
+    reach = largest(slate) + (margin / rest if rest > 0.0 and math.isfinite(margin) else 0.0)
+    return float(radius_down(margin, set_error(slate, reach), rest))
+
+
+def _set_radii(slate: Slate, steps: SetChoice, inside: Ints, margin: float) -> list[float]:
+    """Gamma_r / (2 r (1-lambda)) for r = 1, ..., R, rounded down.
+
+    A set at r exchanges has at most the sum of the best with its r smallest shaped scores replaced by the r largest outside, and
+    a largest similarity of at least ``_floor``; the margin bounds it too.
+    """
+    lam, k = slate.levers.diversity, len(slate)
+    most = min(k, inside.size - k)
+    lost = np.sort(steps.shaped[steps.chosen])[:most]
+    gained = np.sort(steps.shaped[np.setdiff1d(inside, steps.chosen)])[::-1][:most]
+    bounds = (1.0 - lam) * (np.cumsum(lost) - np.cumsum(gained)) - lam * (steps.similarity - _floor(slate))
+    error = 2.0 * set_error(slate, largest(slate))
+    gaps = [max(margin, float(margin_down(bound, error))) for bound in bounds.tolist()]
+    levels = [_level(slate, gap) for gap in gaps]
+    return [level if r == 1 or level in (0.0, math.inf) else down(level / r) for r, level in enumerate(levels, 1)]
+
+
+def _floor(slate: Slate) -> float:
+    """Below the largest pairwise similarity of any K items: for vectors -max |v|^2 / (K-1), as |sum v|^2 >= 0 (docs/scpo.md)."""
+    source, k = slate.pool.similarity, len(slate)
+    if k == 1:
+        return 0.0
+    return source.lower / (k - 1) - 1e-9 if source.kind == "vectors" else source.lower
 
 
 def _set_choice(slate: Slate) -> SetChoice:

@@ -18,6 +18,7 @@ import numpy as np
 from slateproof.certify.certificate import Certificate
 from slateproof.certify.checks import positive, share_of_noise
 from slateproof.certify.columns import radii
+from slateproof.certify.figure import share_lines
 from slateproof.certify.make import certify
 from slateproof.certify.prospective import subgaussian_bound
 from slateproof.certify.setchoice import SetCertificate
@@ -26,6 +27,9 @@ from slateproof.types import Slate
 from slateproof.types.columns import Floats
 
 __all__ = ["Table", "certificates", "from_margins"]
+
+RUNGS = ("flip_bound", "flip_union", "flip_probability")
+"""Figures about the probability of a change, loosest first."""
 
 NEEDS_POOL = "needs scores and similarities: a replay-level log"
 NEEDS_STEPS = "SCPO rounds have no stepwise gaps: union and probability leave them out"
@@ -58,6 +62,11 @@ class Table:
             if len(self.rows) > limit:
                 lines.append(f"... {len(self.rows) - limit} more rounds")
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def to_svg(self) -> str:
+        """Share of rounds whose figure is at most p, one line per rung that the table has; SVG source."""
+        columns = {rung: [row[rung] for row in self.rows if row.get(rung) is not None] for rung in RUNGS}
+        return share_lines({rung: values for rung, values in columns.items() if values})
 
     def __str__(self) -> str:
         return self.to_text()
@@ -134,7 +143,7 @@ def _summary(rows: Sequence[dict[str, Any]], sigma: float, anchor_weight: float)
         return out
     out["median_margin"], out["median_radius"] = _median(rows, "margin"), _median(rows, "radius")
     out["positive_margin"] = float(np.mean([row["margin"] > 0.0 for row in rows]))
-    for rung in ("flip_bound", "flip_union", "flip_probability"):
+    for rung in RUNGS:
         if rung in rows[0]:
             out[f"median_{rung}"] = _median(rows, rung)
             out[f"{rung}_at_most_05"] = float(np.mean([row[rung] is not None and row[rung] <= 0.05 for row in rows]))

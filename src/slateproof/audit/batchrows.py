@@ -109,7 +109,8 @@ class _Frame:
         if pools.catalog is not None:
             rows = self._take(pools.rows).astype(np.int32)
             return {"catalog_digest": [pools.catalog.digest] * size, "candidate_rows": list_array(rows, self.sizes, pa.int32())}
-        names = pools.names[self.start : self.stop].take(pa.array(self.order))
+        assert pools.names is not None
+        names = pools.names.slice(self.start, self.stop - self.start).take(pa.array(self.order))
         name = "candidate_int" if pa.types.is_integer(names.type) else "candidate_str"
         kind = pa.int64() if name == "candidate_int" else pa.string()
         return {name: list_array(names.cast(kind), self.sizes, kind)}

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 
 from slateproof.audit.errors import LogUnreadable, LogWriteFailed
 from slateproof.audit.files import Folder
-from slateproof.audit.idlists import decode_ids
 from slateproof.errors import InvalidInput
 from slateproof.types import Catalog
 
@@ -93,7 +92,8 @@ def _table(catalog: Catalog) -> pa.Table:
 
 
 def _catalog(table: pa.Table) -> Catalog:
-    names = [decode_ids([a] if a is not None else None, [b] if b is not None else None, None)[0] for a, b in _pairs(table)]
+    ints, strings = table["id_int"].to_pylist(), table["id_str"].to_pylist()
+    names = [text if number is None else number for number, text in zip(ints, strings, strict=True)]
     facts: dict[str, Any] = {}
     for argument, name in (("vectors", "vector"), ("similarity", "similarity")):
         if name in table.column_names:
@@ -102,7 +102,3 @@ def _catalog(table: pa.Table) -> Catalog:
     if "tags" in table.column_names:
         facts["tags"] = table["tags"].to_pylist()
     return Catalog(names, table["target"].to_numpy(), **facts)
-
-
-def _pairs(table: pa.Table) -> list[tuple[Any, Any]]:
-    return list(zip(table["id_int"].to_pylist(), table["id_str"].to_pylist(), strict=True))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from slateproof.audit.batchreplay import agreeing
 from slateproof.audit.catalogs import CatalogShelf
 from slateproof.audit.checkpoint import Checkpoint
 from slateproof.audit.errors import LogError, LogUnreadable
@@ -68,6 +70,7 @@ class _Verification:
         self.given = None if key is None else public_key(key)
         self.findings = Findings()
         self.notes: list[str] = []
+        self.context = store.header.context
         self.shelf = CatalogShelf(store.folder)
         self.leaves = bytearray()
         self.replayed = self.withheld = 0
@@ -77,10 +80,13 @@ class _Verification:
         started = time.perf_counter()
         last, _ = self.store.last()
         signer = self._frame(last)
-        for batch in self._stream():
-            self._batch(batch, last.size)
-            if progress is not None:
-                progress(len(self.leaves) // HASH, last.size)
+        # Reading, hashing and selecting again go side by side; findings keep the order of the records.
+        with ThreadPoolExecutor(2) as workers:
+            for batch in _ahead(self._stream(), workers):
+                same = workers.submit(agreeing, batch, self.shelf)
+                self._batch(batch, last.size, same)
+                if progress is not None:
+                    progress(len(self.leaves) // HASH, last.size)
         self._tree(last)
         return VerifyReport(
             last.size,
@@ -139,35 +145,39 @@ class _Verification:
             except LogUnreadable as why:
                 self.findings.add("unreadable", file.first, str(why))
 
-    def _batch(self, batch: pa.RecordBatch, size: int) -> None:
+    def _batch(self, batch: pa.RecordBatch, size: int, agreed: Future[Any]) -> None:
         first = len(self.leaves) // HASH
         commitments, withheld = commitments_of(batch, self.store.secret)
         found, stored = leaves_in(batch, commitments), batch.column("leaf_hash").to_pylist()
         self.leaves += b"".join(found)
-        records = Records(batch, self.shelf)
-        for row, place in enumerate(batch.column("index").to_pylist()):
-            if place != first + row:
-                message = f"the record says it is number {place}"
-                self.findings.add("misplaced", first + row, message)
+        missing = _missing(withheld)
+        places = batch.column("index").to_pylist()
+        intact = [place == first + row < size and found[row] == stored[row] for row, place in enumerate(places)]
+        records, same = Records(batch, self.shelf), agreed.result()
+        for row, place in enumerate(places):
+            if intact[row]:
+                self._record(records, row, place, missing[row], bool(same[row]))
+            elif place != first + row:
+                self.findings.add("misplaced", first + row, f"the record says it is number {place}")
             elif place >= size:
                 self.findings.add("misplaced", place, f"the last checkpoint covers {size} records only")
-            elif found[row] != stored[row]:
-                self.findings.add("changed", place, "its values do not give the digest that was committed for it")
             else:
-                self._record(records, row, place, [withheld[f][row] for f in range(len(FIELDS))])
+                self.findings.add("changed", place, "its values do not give the digest that was committed for it")
 
-    def _record(self, records: Records, row: int, place: int, withheld: list[Any]) -> None:
+    def _record(self, records: Records, row: int, place: int, missing: frozenset[str], same: bool) -> None:
         """An intact record: does its slate follow?"""
-        missing = {field for field, gone in zip(FIELDS, withheld, strict=True) if gone}
-        allowed = set(MONITOR_DROPS) if self.store.header.level == "monitor" else set()
+        allowed = _MONITOR if self.store.header.level == "monitor" else _NOTHING
         if not self.store.masked and missing != allowed:
             names = ", ".join(sorted(missing ^ allowed))
             self.findings.add("withheld", place, f"a {self.store.header.level} log holds or leaves out otherwise: {names}")
             return
         if "policy" not in missing:
             self._scope(records, row, place)
-        if missing & set(REPLAY_NEEDS):
+        if missing & _NEEDED:
             self.withheld += 1
+            return
+        if same:
+            self.replayed += 1
             return
         digest = records.value("catalog_digest", row)
         if digest is not None and not self._has_catalog(digest, place):
@@ -182,11 +192,12 @@ class _Verification:
             self.findings.add("replay", place, wrong)
 
     def _scope(self, records: Records, row: int, place: int) -> None:
-        for name, value in self.store.header.context.items():
+        for name, value in self.context.items():
             if records.value(name, row) != value:
                 self.findings.add("scope", place, f"{name} is {records.value(name, row)!r}, and the header gives {value!r}")
 
     def _has_catalog(self, digest: str, place: int) -> bool:
+        """Whether a catalogue can be used; the first record that needs a broken one is reported."""
         if digest in self.broken_catalogs:
             return False
         try:
@@ -220,3 +231,22 @@ class _Verification:
                     return place, older.size
                 place = older.size
         return place, last.size
+
+
+def _ahead(batches: Iterator[pa.RecordBatch], workers: ThreadPoolExecutor) -> Iterator[pa.RecordBatch]:
+    """The same batches, the next one being read while one is in use."""
+    waiting = workers.submit(next, batches, None)
+    while (batch := waiting.result()) is not None:
+        waiting = workers.submit(next, batches, None)
+        yield batch
+
+
+_NEEDED, _MONITOR, _NOTHING = frozenset(REPLAY_NEEDS), frozenset(MONITOR_DROPS), frozenset[str]()
+
+
+def _missing(withheld: list[Any]) -> list[frozenset[str]]:
+    """Per record, the fields that it withholds."""
+    size = len(withheld[0])
+    if not any(mask.any() for mask in withheld):
+        return [_NOTHING] * size
+    return [frozenset(field for field, mask in zip(FIELDS, withheld, strict=True) if mask[row]) for row in range(size)]

@@ -1,0 +1,178 @@
+"""Selecting whole batches of records again through the kernels, and comparing column by column.
+
+The fast road of verification: it says which records agree bit for bit. Whatever it cannot take, or finds otherwise, goes the slow
+road of ``replay``, record by record, which says what is wrong.
+
+Scope: stability only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from slateproof.audit.batchrows import shaped_scores
+from slateproof.audit.catalogs import CatalogShelf
+from slateproof.audit.errors import LogUnreadable
+from slateproof.audit.idlists import encode_flat
+from slateproof.audit.records import Records
+from slateproof.errors import InvalidInput
+from slateproof.select import selector_of
+from slateproof.types import Catalog, Rule
+from slateproof.types.columns import frozen
+from slateproof.types.leverbatch import LeverBatch, StateBatch
+from slateproof.types.poolbatch import PoolBatch
+from slateproof.types.slatebatch import SlateBatch
+from slateproof.types.trace import TIE_RULE
+
+__all__ = ["agreeing"]
+
+_RULE = ("rule_kind", "target_gain", "window", "novelty", "dissimilarity", "node_budget")
+_ALIKE = (*_RULE, "tie_rule", "catalog_digest")
+_FULL = ("candidate_rows", "scores", "shaped", "chosen", "runners", "margins")
+_STEPS = ("chosen_objective", "runner_objective", "chosen_similarity", "runner_similarity")
+_STATES = ("knowledge", "engagement", "uncertainty")
+_LEVERS = ("target_shift", "exploration", "diversity")
+
+
+def agreeing(batch: pa.RecordBatch, shelf: CatalogShelf) -> Any:
+    """Per record, whether selecting it again through the kernels gives the logged outcome, bit for bit.
+
+    False says nothing more than that the record has to be looked at alone.
+    """
+    out = np.zeros(len(batch), bool)
+    for rows in _groups(batch):
+        part = batch if rows.size == len(batch) else batch.take(pa.array(rows))
+        try:
+            out[rows] = _agreeing(part, shelf)
+        except (InvalidInput, LogUnreadable):
+            # Something in the group is no input of a selector, or no catalogue; the slow road names it.
+            continue
+    return out
+
+
+def _groups(batch: pa.RecordBatch) -> list[Any]:
+    """Records that can go together: greedy or top-K from one catalogue, under one rule, with or without widths."""
+    able = np.ones(len(batch), bool)
+    for name in (*_FULL, *_STEPS, "catalog_digest", "size", "target", *_STATES, *_LEVERS):
+        able &= batch.column(name).is_valid().to_numpy(zero_copy_only=False)
+    able &= batch.column("certified_margin").is_null().to_numpy(zero_copy_only=False)
+    keys = [batch.column(name).to_pylist() for name in _ALIKE]
+    widths = batch.column("widths").is_valid().to_pylist()
+    found: dict[Any, list[int]] = {}
+    for row, key in enumerate(zip(widths, *keys, strict=True)):
+        if able[row] and key[1] in ("greedy", "top-k") and key[len(_RULE) + 1] == TIE_RULE:
+            found.setdefault(key, []).append(row)
+    return [np.array(rows) for rows in found.values()]
+
+
+def _agreeing(part: pa.RecordBatch, shelf: CatalogShelf) -> Any:
+    records = Records(part, shelf)
+    rule = Rule(*(records.value(name, 0) for name in _RULE))
+    catalog = shelf.get(records.value("catalog_digest", 0))
+    pools, sizes = _pools(part, catalog)
+    levers = _levers(part)
+    states = _states(records)
+    slates = selector_of(rule).select_batch(pools, levers, states, trace=False)
+    return _same_steps(part, slates) & _same_columns(part, slates, sizes) & _same_ids(part, slates, catalog)
+
+
+def _flat(part: pa.RecordBatch, name: str) -> tuple[Any, Any]:
+    """(values, offsets from 0) of a list column without nulls."""
+    column = part.column(name)
+    offsets = column.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+    return column.values.to_numpy(zero_copy_only=False)[offsets[0] : offsets[-1]], offsets - offsets[0]
+
+
+def _pools(part: pa.RecordBatch, catalog: Catalog) -> tuple[PoolBatch, Any]:
+    """The pools as logged; refuses anything that a pool would refuse."""
+    rows, offsets = _flat(part, "candidate_rows")
+    rows = rows.astype(np.int64)
+    sizes = np.diff(offsets)
+    rising = np.diff(rows) > 0
+    rising[offsets[1:-1] - 1] = True
+    if not sizes.all() or rows.min() < 0 or rows.max() >= len(catalog) or not rising.all():
+        raise InvalidInput("candidate_rows", "must rise, within the catalogue")
+    columns: dict[str, Any] = {"scores": None, "widths": None}
+    for name in columns:
+        if part.column(name).null_count == 0:
+            values, ends = _flat(part, name)
+            if not np.array_equal(ends, offsets) or not np.isfinite(values).all():
+                raise InvalidInput(name, "must be finite, one per candidate")
+            columns[name] = values
+    if columns["widths"] is not None and columns["widths"].min() < 0.0:
+        raise InvalidInput("widths", "must be at least 0")
+    places = frozen(rows)
+    pools = PoolBatch(
+        offsets=frozen(offsets),
+        scores=columns["scores"],
+        targets=frozen(catalog.targets[rows]),
+        widths=columns["widths"],
+        rank=places,
+        rows=places,
+        source=catalog.similarity,
+        catalog=catalog,
+    )
+    return pools, sizes
+
+
+def _column(part: pa.RecordBatch, name: str) -> Any:
+    return part.column(name).to_numpy(zero_copy_only=False)
+
+
+def _levers(part: pa.RecordBatch) -> LeverBatch:
+    return LeverBatch.of({name: _column(part, name) for name in (*_LEVERS, "size")}, len(part))
+
+
+def _states(records: Records) -> StateBatch:
+    columns = StateBatch.of({name: _column(records.batch, name) for name in _STATES}, len(records))
+    shown = tuple([records.ids("shown", row) for row in range(len(records))])
+    return StateBatch(columns.knowledge, columns.engagement, columns.uncertainty, shown)
+
+
+def _per_record(same: Any, offsets: Any) -> Any:
+    """Per record, whether all its values are the same; every record has some."""
+    return np.logical_and.reduceat(same, offsets[:-1])
+
+
+def _bits(values: Any) -> Any:
+    return np.ascontiguousarray(values).view(np.int64)
+
+
+def _same_steps(part: pa.RecordBatch, slates: SlateBatch) -> Any:
+    """Chosen, runner-ups, objectives, similarities and margins; a replayed pool stands in id order."""
+    good = np.ones(len(part), bool)
+    for name in ("chosen", "runners", "margins", *_STEPS):
+        logged, offsets = _flat(part, name)
+        if not np.array_equal(offsets, slates.starts):
+            raise InvalidInput(name, "must have one value per step")
+        found = getattr(slates, name)
+        same = logged == found if name in ("chosen", "runners") else _bits(logged) == _bits(found)
+        good &= _per_record(same, offsets)
+    return good
+
+
+def _same_columns(part: pa.RecordBatch, slates: SlateBatch, sizes: Any) -> Any:
+    """Shaped scores and target values."""
+    pools = slates.pools
+    each = np.repeat(np.arange(len(part)), sizes)
+    exploration = slates.levers.exploration[each]
+    shaped = shaped_scores(pools.scores, pools.targets, pools.widths, slates.target[each], exploration, slates.rule)
+    logged, offsets = _flat(part, "shaped")
+    if not np.array_equal(offsets, pools.offsets):
+        raise InvalidInput("shaped", "must have one value per candidate")
+    return _per_record(_bits(logged) == _bits(shaped), offsets) & (_bits(_column(part, "target")) == _bits(slates.target))
+
+
+def _same_ids(part: pa.RecordBatch, slates: SlateBatch, catalog: Catalog) -> Any:
+    """The ids that stand in the log for readers."""
+    lengths = np.diff(slates.starts)
+    rows = slates.pools.rows[np.repeat(slates.pools.offsets[:-1], lengths) + slates.chosen]
+    found = encode_flat([catalog.ids[row] for row in rows.tolist()], lengths)
+    names = ("slate_int", "slate_str", "slate_at")
+    if all(column.equals(part.column(name)) for column, name in zip(found, names, strict=True)):
+        return True
+    pairs = [(column.to_pylist(), part.column(name).to_pylist()) for column, name in zip(found, names, strict=True)]
+    return np.array([all(made[row] == logged[row] for made, logged in pairs) for row in range(len(part))])

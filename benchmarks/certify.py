@@ -172,14 +172,14 @@ def plot(rows: list[dict[str, float]], file: Path) -> None:
     ):
         left.plot(x, [max(row[name], 1e-6) for row in rows], style, label=label)
     left.plot(x, [max(1 - row["exact_check"], 1e-6) for row in rows], "ko", markersize=3, label="changed, by Monte Carlo")
-    left.set(xscale="log", yscale="log", ylim=(1e-5, 1.5), xlabel="sigma / median radius", ylabel="Pr[slate changes]")
+    left.set(xscale="log", yscale="log", ylim=(1e-4, 1.5), xlabel="sigma / median radius", ylabel="Pr[slate changes]")
     left.set_title("before: how likely is a change?")
     right.plot(x, [row["norm_check"] for row in rows], "C5--", label="holds (paper: M < margin / 2)")
     right.plot(x, [row["exact_check"] for row in rows], "C0-", label="exact (unchanged, if and only if)")
     right.set(xscale="log", xlabel="sigma / median radius", ylabel="share of draws")
     right.set_title("after: is this slate the same?")
-    for axis in (left, right):
-        axis.legend(frameon=False, fontsize=8)
+    for axis, place in ((left, "lower right"), (right, "lower left")):
+        axis.legend(frameon=False, fontsize=8, loc=place)
         axis.spines[["top", "right"]].set_visible(False)
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, metadata={"Date": None})

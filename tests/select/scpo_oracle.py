@@ -66,7 +66,7 @@ def all_sets(pool, rule, levers, target):
     result = []
     for chosen in combinations(inside, levers.size):
         total = 0.0
-        for i in chosen:
+        for i in chosen if levers.diversity == 1.0 else sorted(chosen, key=lambda i: -shaped[pool.ids[i]]):
             total += shaped[pool.ids[i]]
         largest = max((pair[p] for p in combinations(chosen, 2)), default=0.0)
         value = (1.0 - levers.diversity) * total - levers.diversity * largest

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.strategies import levers_for, pools, states_for
 
 import slateproof as sp
 from slateproof.select.base import BaseSelector
 from slateproof.types import LeverBatch, StateBatch, Steps
+from tests.strategies import levers_for, pools, states_for
 
 
 @st.composite

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def test_top_k_is_the_raw_ranking(pool: Pool, data: Any) -> None:
     slate = TopKSelector().select(pool, levers)
     ranking = sorted(range(pool.size), key=lambda i: (-pool.scores[i], pool.rank[i]))
     assert slate.indices.tolist() == ranking[: levers.size]
-    gaps = [pool.scores[a] - pool.scores[b] for a, b in zip(ranking, ranking[1:], strict=False)]
+    gaps = [pool.scores[a] - pool.scores[b] for a, b in pairwise(ranking)]
     assert slate.margins.tolist() == [*gaps, np.inf][: levers.size]
 
 
@@ -90,7 +91,7 @@ def permuted(pool: Pool, order: list[int]) -> Pool:
         facts["similarity"] = source.matrix
     elif source.kind == "tags":
         ptr = source.tag_ptr
-        facts["tags"] = [source.tag_ids[a:b].tolist() for a, b in zip(ptr, ptr[1:], strict=False)]
+        facts["tags"] = [source.tag_ids[a:b].tolist() for a, b in pairwise(ptr)]
     for name in ("targets", "widths"):
         column = getattr(pool, name)
         facts[name] = None if column is None else column[order]

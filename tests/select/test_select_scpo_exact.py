@@ -240,11 +240,18 @@ def test_exact_sums_let_two_level_pools_be_proved_at_once():
     assert choice.nodes < 1000
 
 
-def test_value_is_summed_in_id_order():
+def test_value_is_summed_in_slate_order():
     scores = [0.1, 0.2, 0.3]
-    pool = Pool([3, 2, 1], scores, [0.5] * 3)
+    pool = Pool([1, 2, 3], scores, [0.5] * 3)
     choice = choose_set(pool, RULE, Levers(diversity=0.0, size=3), 0.5)
     assert choice.value == (0.3 + 0.2) + 0.1 != (0.1 + 0.2) + 0.3
+
+
+def test_many_equal_inexact_scores_are_proved_quickly():
+    scores = np.random.default_rng(3).choice([0.1, 0.2, 0.3], 100)
+    choice = choose_set(Pool(range(100), scores, [0.5] * 100), RULE, Levers(diversity=0.0, size=8), 0.5)
+    assert choice.proved
+    assert choice.nodes < 100
 
 
 def test_catalogue_pools_use_catalogue_rows():

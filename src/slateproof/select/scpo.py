@@ -16,7 +16,7 @@ import numpy as np
 
 from slateproof.errors import InvalidInput
 from slateproof.select.kernels import VECTORS, shape
-from slateproof.select.scpo_kernel import NODES, STOPPED, order_free, search
+from slateproof.select.scpo_kernel import NODES, STOPPED, search
 from slateproof.types.columns import Floats, Ints, frozen
 from slateproof.types.levers import Levers
 from slateproof.types.pool import Pool
@@ -28,8 +28,6 @@ __all__ = ["choose_set", "feasible"]
 
 _NO_FLOATS: Floats = frozen(np.zeros(0))
 _NO_INTS: Ints = frozen(np.zeros(0, np.int64))
-
-_UNIT_ROUNDOFF = 2.0**-53
 
 
 def feasible(targets: Floats, target: float, window: float, size: int) -> tuple[Ints, float]:
@@ -45,7 +43,7 @@ def feasible(targets: Floats, target: float, window: float, size: int) -> tuple[
 def choose_set(pool: Pool, rule: Rule, levers: Levers, target: float) -> SetChoice:
     """The best feasible set of ``levers.size`` candidates for the target value m, and the second best.
 
-    The value of a set is ((1 - lambda) * sum of shaped scores, added in id order) - lambda * max-similarity (0 for one item), in
+    The value of a set is ((1 - lambda) * sum of shaped scores, added in slate order) - lambda * max-similarity (0 for one item), in
     float64; the larger value wins, then the lexicographically smaller set of ids. Novelty does not enter. Past ``rule.node_budget``
     nodes the best sets found are returned with ``proved`` False and ``bound`` over every other set.
 
@@ -64,15 +62,15 @@ def choose_set(pool: Pool, rule: Rule, levers: Levers, target: float) -> SetChoi
     with np.errstate(over="ignore", invalid="ignore"):  # refused by name below
         shape(pool.scores, pool.targets, widths, target, rule.window, rule.target_gain, levers.exploration, shaped)
     inside, window = feasible(pool.targets, target, rule.window, size)
-    # Search order; where lambda = 1 the scores do not count, and id order finds the winner of a tie first.
+    # Slate order; where lambda = 1 the scores do not count, and id order finds the winner of a tie first.
     keys = (pool.rank[inside],) if diversity == 1.0 else (pool.rank[inside], -shaped[inside])
     members = inside[np.lexsort(keys)]
     values = shaped[members]
-    slack = _slack(pool, shaped, values, members, size)
+    _check_finite(pool, shaped, values, members, size)
     top, top_value, info = np.zeros((2, size), np.int64), np.empty((2, 2)), np.zeros(2, np.int64)
     unexamined = search(
         _columns(pool.similarity), values, pool.rank[members], pool.rows[members], size, diversity,
-        _floor(pool.similarity, size), slack, rule.node_budget, top, top_value, info,
+        _floor(pool.similarity, size), rule.node_budget, top, top_value, info,
     )  # fmt: skip
     chosen, second = members[top[0]], bool(top_value[0, 1] > -np.inf)
     return SetChoice(
@@ -109,8 +107,8 @@ def _floor(source: Similarity, size: int) -> float:
     return max(source.lower, -float(np.finfo(np.float64).max))
 
 
-def _slack(pool: Pool, shaped: Floats, values: Floats, members: Ints, size: int) -> float:
-    """What a sum of K values in one order may lack against another order; refuses values whose sums could overflow."""
+def _check_finite(pool: Pool, shaped: Floats, values: Floats, members: Ints, size: int) -> None:
+    """Refuse values whose sums could overflow."""
     if not np.isfinite(shaped).all():
         place = next(int(i) for i in pool.order if not np.isfinite(shaped[i]))
         raise _not_finite(pool, place, float(shaped[place]))
@@ -118,7 +116,6 @@ def _slack(pool: Pool, shaped: Floats, values: Floats, members: Ints, size: int)
     if 2.0 * size * largest == np.inf:
         place = int(members[np.abs(values).argmax()])
         raise _not_finite(pool, place, float(shaped[place]))
-    return 0.0 if order_free(values, size, largest) else 4.0 * size * size * _UNIT_ROUNDOFF * largest
 
 
 def _not_finite(pool: Pool, place: int, value: float) -> InvalidInput:

@@ -1,24 +1,19 @@
 """The compiled search of SCPO: depth-first branch and bound over sets of K, best and second best at once.
 
-Items stand in *search order*: shaped score descending, then rank (by rank alone where lambda = 1, when scores do not count). The
+Items stand in *slate order*: shaped score descending, then rank (by rank alone where lambda = 1, when scores do not count). The
 value of a set S is, in IEEE float64 and in exactly this order,
 
-    ((1 - lambda) * (0.0 + a_1 + ... + a_K, members in id order)) - lambda * max pairwise similarity        (paper, app:scpo)
+    ((1 - lambda) * (0.0 + a_1 + ... + a_K, members in slate order)) - lambda * max pairwise similarity     (paper, app:scpo)
 
-and every number below bounds *that float*. Rounding is monotone, so x <= y gives fl((1-lambda) x) <= fl((1-lambda) y), and likewise
-for the penalty: only the sum needs care, because bounds add in search order. For any order of adding K numbers of size at most A,
-|computed - real| <= g A K with g = (K-1)u / (1 - (K-1)u), u = 2^-53. If B are the K best numbers still to be had and S is any set
-in reach, then  fl_id(S) <= sum(S) + gAK <= sum(B) + gAK <= fl_search(B) + 2gAK,  so a bound is computed from fl_search(B) + slack
-with slack = 4 K^2 u A: the rest of it, (1.98 K^2 + 2.02 K) u A >= 4 K u A, covers the rounding of this one addition and of slack.
-Where no sum can depend on its order (``order_free``), fl_search(B) >= fl_id(S) directly, because left-to-right addition is monotone
-in every term and B, in descending order, is termwise at least S; then slack = 0, and ties are cut by id as well.
+and every number below bounds *that float*, without any allowance for rounding: if B are the K best numbers still to be had, in
+slate order, then B is termwise at least S for every set S in reach; left-to-right addition is monotone in every term, in floats
+too, so fl(B) >= fl(S); and x <= y gives fl((1-lambda) x) <= fl((1-lambda) y), and likewise for the penalty.
 
 Scope: none; arithmetic.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -26,40 +21,13 @@ from numba import njit
 
 from slateproof.select.kernels import LANES, similarity_group
 
-__all__ = ["order_free", "search"]
+__all__ = ["search"]
 
 NODES, STOPPED = range(2)
 """Places in ``info``: nodes counted, and whether the budget stopped the search."""
 
 PATIENCE = 64
 """Nodes before the dearer bound of ``colour`` is asked for: most searches are over by then."""
-
-
-@njit(cache=True, nogil=True)
-def order_free(values: Any, size: int, largest: float) -> bool:
-    """Whether every sum of ``size`` of the values is the same float in every order; ``largest`` = max |value|.
-
-    Two sufficient reasons: at most one of the distinct values is not 0 (adding 0 changes nothing), or all values are whole
-    multiples of a power of two q with size * largest <= 2^53 q (a partial sum is a multiple of q that fits: nothing is rounded).
-    """
-    if largest == 0.0:
-        return True
-    one_level = True
-    for value in values:
-        if value != 0.0 and abs(value) != largest:
-            one_level = False
-            break
-    if one_level and (values.min() >= 0.0 or values.max() <= 0.0):
-        return True
-    _, exponent = math.frexp(size * largest)  # size * largest <= 2^exponent, after rounding too
-    if exponent < -900:
-        return False
-    scale = math.ldexp(1.0, 53 - exponent)
-    for value in values:
-        scaled = value * scale
-        if scaled != math.floor(scaled) or (scaled == 0.0 and value != 0.0):
-            return False
-    return True
 
 
 @njit(cache=True, nogil=True)
@@ -117,10 +85,10 @@ def offer(members: Any, similarity: float, a: Any, rank: Any, diversity: float, 
     ``top`` and ``top_ranks`` hold two sets in id order; ``top_value`` holds values in row 0 and largest similarities in row 1, with
     value -inf where no set was found yet. ``members`` comes back in id order.
     """
-    sort_by_rank(members, rank)
     total = 0.0
-    for item in members:
+    for item in np.sort(members):
         total += a[item]
+    sort_by_rank(members, rank)
     value = (1.0 - diversity) * total - diversity * similarity
     ranks = rank[members]
     for place in range(2):
@@ -161,20 +129,20 @@ def seed(source: Any, a: Any, rank: Any, rows: Any, size: int, diversity: float,
 
 
 @njit(cache=True, nogil=True)
-def promising(a: Any, size: int, diversity: float, floor: float, slack: float, threshold: float, stop: int) -> int:
+def promising(a: Any, size: int, diversity: float, floor: float, threshold: float, stop: int) -> int:
     """How many leading items can stand in a set that reaches ``threshold``: each with the K - 1 best of all."""
     best = 0.0
     for k in range(size - 1):
         best += a[k]
     for j in range(size, stop):
-        if (1.0 - diversity) * ((best + a[j]) + slack) - diversity * floor < threshold:
+        if (1.0 - diversity) * (best + a[j]) - diversity * floor < threshold:
             return j
     return stop
 
 
 @njit(cache=True, nogil=True)
 def descend(
-    source: Any, a: Any, rank: Any, rows: Any, size: int, diversity: float, floor: float, slack: float,
+    source: Any, a: Any, rank: Any, rows: Any, size: int, diversity: float, floor: float,
     slot: Any, table: Any, used: Any, top: Any, top_ranks: Any, top_value: Any,
 ) -> Any:  # fmt: skip
     """Good sets before the search: take items in order where every similarity stays below a limit; then lower the limit.
@@ -199,7 +167,7 @@ def descend(
             row = table[slot[j]]
             for k in range(j + 1, slot.size):
                 worst[k] = max(worst[k], row[k])
-        if count < size or (1.0 - diversity) * (total + slack) - diversity * floor < top_value[0, 1]:
+        if count < size or (1.0 - diversity) * total - diversity * floor < top_value[0, 1]:
             return table
         offer(members, largest, a, rank, diversity, top, top_ranks, top_value)
         limit = largest
@@ -225,7 +193,7 @@ def earliest(rank: Any, path: Any, items: Any, left: int) -> Any:
 @njit(cache=True, nogil=True)
 def narrow(
     a: Any, row: Any, items: Any, pens: Any, start: int, stop: int, left: int, total: float, worst: float,
-    diversity: float, floor: float, slack: float, threshold: float, out_items: Any, out_pens: Any,
+    diversity: float, floor: float, threshold: float, out_items: Any, out_pens: Any,
 ) -> int:  # fmt: skip
     """The items after ``start`` that can still stand in a set reaching ``threshold``, with their similarity to the path.
 
@@ -240,7 +208,7 @@ def narrow(
         j = items[k]
         pen = max(max(pens[k], row[j]), worst)
         best = full if k < start + left else almost + a[j]
-        if (1.0 - diversity) * (best + slack) - diversity * max(pen, floor) >= threshold:
+        if (1.0 - diversity) * best - diversity * max(pen, floor) >= threshold:
             out_items[count], out_pens[count] = j, pen
             count += 1
     return count
@@ -283,7 +251,7 @@ def colour(
 
 @njit(cache=True, nogil=True)
 def explore(
-    source: Any, a: Any, rank: Any, rows: Any, size: int, diversity: float, floor: float, slack: float, budget: int,
+    source: Any, a: Any, rank: Any, rows: Any, size: int, diversity: float, floor: float, budget: int,
     slot: Any, table: Any, used: Any, top: Any, top_ranks: Any, top_value: Any, info: Any,
 ) -> float:  # fmt: skip
     """The search proper; returns the largest bound of what was left unexamined, -inf where nothing was.
@@ -304,7 +272,7 @@ def explore(
         if ends[depth] - x < left:
             depth -= 1
             continue
-        best = (1.0 - diversity) * (reach(a, items[depth], x, left, total[depth]) + slack)
+        best = (1.0 - diversity) * reach(a, items[depth], x, left, total[depth])
         bound = best - diversity * max(worst[depth], floor)
         if bound < threshold or (
             bound == threshold and not before(earliest(rank, path[:depth], items[depth, x : ends[depth]], left), top_ranks[1])
@@ -321,7 +289,7 @@ def explore(
                 source, a, rows, items[depth], x, ends[depth], left, total[depth], best,
                 diversity, threshold, slot, table, used, head, link,
             )  # fmt: skip
-            if ceiling == -np.inf or (1.0 - diversity) * (ceiling + slack) - diversity * max(worst[depth], floor) < threshold:
+            if ceiling == -np.inf or (1.0 - diversity) * ceiling - diversity * max(worst[depth], floor) < threshold:
                 depth -= 1
                 continue
         place[depth] = x + 1
@@ -337,7 +305,7 @@ def explore(
         place[depth + 1] = 0
         ends[depth + 1] = narrow(
             a, table[slot[item]], items[depth], pens[depth], x + 1, ends[depth], left - 1, total[depth + 1], pen,
-            diversity, floor, slack, threshold, items[depth + 1], pens[depth + 1],
+            diversity, floor, threshold, items[depth + 1], pens[depth + 1],
         )  # fmt: skip
         depth += 1
     return unexamined
@@ -345,7 +313,7 @@ def explore(
 
 @njit(cache=True, nogil=True)
 def search(
-    source: Any, a: Any, rank: Any, rows: Any, size: int, diversity: float, floor: float, slack: float, budget: int,
+    source: Any, a: Any, rank: Any, rows: Any, size: int, diversity: float, floor: float, budget: int,
     top: Any, top_value: Any, info: Any,
 ) -> float:  # fmt: skip
     """Best and second-best set of ``size`` items; returns the largest bound of what was left unexamined (-inf: nothing).
@@ -360,14 +328,12 @@ def search(
     seed(source, a, rank, rows, size, diversity, top, top_ranks, top_value)
     if a.size == size:
         return -np.inf  # there is one set only
-    width = promising(a, size, diversity, floor, slack, top_value[0, 1], a.size)
+    width = promising(a, size, diversity, floor, top_value[0, 1], a.size)
     slot, used = np.full(width, -1, np.int64), np.zeros(1, np.int64)
     table = np.empty((min(width, 4 * size), width))
     if size > 1:
-        table = descend(source, a, rank, rows, size, diversity, floor, slack, slot, table, used, top, top_ranks, top_value)
-        width = promising(a, size, diversity, floor, slack, top_value[0, 1], width)
+        table = descend(source, a, rank, rows, size, diversity, floor, slot, table, used, top, top_ranks, top_value)
+        width = promising(a, size, diversity, floor, top_value[0, 1], width)
     return float(
-        explore(
-            source, a, rank, rows, size, diversity, floor, slack, budget, slot[:width], table, used, top, top_ranks, top_value, info
-        )
+        explore(source, a, rank, rows, size, diversity, floor, budget, slot[:width], table, used, top, top_ranks, top_value, info)
     )

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from slateproof.corpora import Corpus
-from slateproof.learn.checks import check_feedback, check_items, check_seed, check_whole
+from slateproof.learn.checks import check_feedback, check_items, check_seed, check_whole, extra
 from slateproof.learn.factors import add_rows, dot_scores
 from slateproof.learn.mf_bce import rows_of
 from slateproof.learn.modelfile import Model, package_versions
@@ -46,13 +46,12 @@ class ALS:
 
     def fit(self, corpus: Corpus, *, seed: int = 42, progress: Progress | None = None) -> ALSScorer:
         """Fit ``implicit`` on the training users, then prepare the fold-in (Y^T Y + reg I)^-1 y_i of every item."""
-        from implicit.cpu.als import AlternatingLeastSquares
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
+        solver = extra("implicit.cpu.als", self.name).AlternatingLeastSquares
+        threadpool_limits = extra("threadpoolctl", self.name).threadpool_limits
         row, matrix = positives(corpus)
         told = None if progress is None else lambda step, *_: progress(step + 1, self.iterations, "alternating")
         with threadpool_limits(1, "blas"):
-            model = AlternatingLeastSquares(
+            model = solver(
                 self.factors, self.regularization, 1.0, iterations=self.iterations, num_threads=1, random_state=check_seed(seed)
             )
             model.fit(matrix, show_progress=False, callback=told)

@@ -24,7 +24,8 @@ def catalog_of(corpus: Corpus, vectors: Any = None) -> Catalog:
     """
     items = corpus.items
     ids = items.ids.tolist()
-    tags = [items.tags(code) for code in range(len(items))] if vectors is None and items.tag_names else None
+    sets = np.split(items.tag_codes, items.tag_starts[1:-1])
+    tags = [one.tolist() for one in sets] if vectors is None and items.tag_names else None
     return Catalog(ids, items.difficulty, vectors=vectors, tags=tags)
 
 

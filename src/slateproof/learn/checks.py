@@ -5,6 +5,7 @@ Scope: none; validation only.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from slateproof.errors import InvalidInput
 from slateproof.learn.protocol import Context, Feedback
 from slateproof.types.columns import Floats, Ints
 
-__all__ = ["check_feedback", "check_items", "check_seed", "check_whole", "finite"]
+__all__ = ["check_feedback", "check_items", "check_seed", "check_whole", "extra", "finite"]
 
 
 def check_items(items: Any, context: Context, known: int) -> Ints:
@@ -49,6 +50,15 @@ def check_whole(value: Any, field: str, least: int) -> int:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < least:
         raise InvalidInput(field, f"must be a whole number, at least {least}", value)
     return int(value)
+
+
+def extra(module: str, learner: str) -> Any:
+    """A module of the extra ``learn``; where it is not installed, the refusal says what to install."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as why:
+        rule = f"{learner} needs the extra 'learn' ({why.name} is missing): pip install 'slateproof[learn]'"
+        raise InvalidInput("learner", rule, learner) from why
 
 
 def finite(values: Floats, field: str) -> Floats:

@@ -164,6 +164,10 @@ def check_corpus(model: Model, corpus: Corpus, source: str = "model") -> None:
 
 def _members(data: bytes, source: str) -> dict[str, NDArray[Any]]:
     try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            # A blend's file holds whole files; cut behind one of these, it would open as that inner file.
+            if min(member.header_offset for member in archive.infolist()) != 0:
+                raise zipfile.BadZipFile("the archive does not begin where the file does")
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except _BROKEN as why:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from slateproof.corpora import Corpus
 from slateproof.errors import InvalidInput
+from slateproof.learn.checks import extra
 from slateproof.learn.modelfile import read
 from slateproof.learn.protocol import Learner, Scorer
 
@@ -75,9 +75,4 @@ def _known(name: str) -> Known:
 
 
 def _class(known: Known, name: str) -> Any:
-    try:
-        return getattr(import_module(f"slateproof.learn.{known.module}"), name)
-    except ModuleNotFoundError as why:
-        if why.name is not None and why.name.startswith("slateproof"):
-            raise
-        raise InvalidInput("learner", f"{name} needs the extra 'learn': pip install 'slateproof[learn]'", why.name) from why
+    return getattr(extra(f"slateproof.learn.{known.module}", known.module), name)

@@ -133,40 +133,38 @@ class _Frame:
         return {name: self._per_candidate(column) for name, column in taken.items() if column is not None}
 
     def similarities(self) -> dict[str, Any]:
-        """What ``rows`` stores: nothing for a catalogue, for raw scores, and where diversity is 0."""
-        slates, pools, size = self.slates, self.slates.pools, len(self.sizes)
+        """What ``rows`` stores: nothing for a catalogue, otherwise what was asked for."""
+        pools, size = self.slates.pools, len(self.sizes)
         if pools.catalog is not None:
             return {"similarity_kind": ["catalog"] * size}
         kind = pools.source.kind if pools.matrices is None else "matrix"
-        used = (slates.levers.diversity[self.first : self.last] != 0.0) & (slates.rule.kind != "top-k") & (kind != "none")
-        if not used.any():
+        if kind == "none":
             return {"similarity_kind": ["none"] * size}
-        if slates.queried is None:
-            raise InvalidInput("slates", "their similarities were not kept (trace=False); a replay log needs them, or a catalogue")
         limits = pools.source if pools.matrices is None else pools.matrices
-        known, values, lengths = self._queried(used)
+        known, values, lengths = self._queried()
         return {
-            "similarity_kind": [kind if here else "none" for here in used.tolist()],
-            "similarity_lower": [limits.lower if here else None for here in used.tolist()],
-            "similarity_higher": [limits.higher if here else None for here in used.tolist()],
-            "similarity_known": list_array(known.astype(np.int32), np.where(used, self.sizes, 0), pa.int32(), used),
-            "similarity_values": list_array(values, lengths, pa.float64(), used),
+            "similarity_kind": [kind] * size,
+            "similarity_lower": np.full(size, limits.lower),
+            "similarity_higher": np.full(size, limits.higher),
+            "similarity_known": list_array(known.astype(np.int32), self.sizes, pa.int32()),
+            "similarity_values": list_array(values, lengths, pa.float64()),
         }
 
-    def _queried(self, used: Any) -> tuple[Any, Any, Any]:
-        """(known, values, values per slate) in id order, of the slates that store them."""
-        assert self.slates.queried is not None
-        offsets = self.slates.pools.offsets
-        parts = [self.slates.queried.of(offsets, b) for b in range(self.first, self.last)]
+    def _queried(self) -> tuple[Any, Any, Any]:
+        """(known, values, values per slate) in id order; a slate without diversity asks for nothing."""
+        slates, total = self.slates, self.stop - self.start
+        used = (slates.levers.diversity[self.first : self.last] != 0.0) & (slates.rule.kind != "top-k")
+        if not used.any():
+            return np.zeros(total, np.int64), np.zeros(0), np.zeros(len(self.sizes), np.int64)
+        if slates.queried is None:
+            raise InvalidInput("slates", "their similarities were not kept (trace=False); a replay log needs them, or a catalogue")
+        parts = [slates.queried.of(slates.pools.offsets, b) for b in range(self.first, self.last)]
         known = np.concatenate([part[0] for part in parts])
         values = np.concatenate([part[1] for part in parts])
         starts = (np.cumsum(known) - known)[self.order]
-        counts = known[self.order]
-        kept = np.repeat(used, self.sizes)
-        starts, counts = starts[kept], counts[kept]
+        counts = np.where(np.repeat(used, self.sizes), known[self.order], 0)
         index = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(starts, counts)
-        per_slate = np.array([part[1].size for part in parts]) * used
-        return counts, values[index], per_slate
+        return counts, values[index], np.array([part[1].size for part in parts]) * used
 
     def outcome(self) -> dict[str, Any]:
         slates, pools = self.slates, self.slates.pools

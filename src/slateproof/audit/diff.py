@@ -15,6 +15,7 @@ from slateproof.audit.log import AuditLog
 from slateproof.audit.queried import choose
 from slateproof.audit.records import Inputs, Records
 from slateproof.audit.replay import with_source
+from slateproof.audit.rows import asks_nothing
 from slateproof.audit.schema import FIELDS, REPLAY_NEEDS
 from slateproof.audit.seal import commitments_of
 from slateproof.errors import InvalidInput
@@ -158,7 +159,7 @@ def _select(choose_: Callable[[Inputs], Slate], records: Records, row: int, skip
             return choose_(inputs)
         # A first run tells which levers and rule the policy takes; what it chose may rest on values that are not known.
         probe = choose_(inputs._replace(pool=with_source(inputs.pool, inputs.queried, 0.0)))
-        if probe.rule.kind == "top-k" or (probe.rule.kind == "greedy" and probe.levers.diversity == 0.0):
+        if asks_nothing(probe.rule, probe.levers):
             return probe
         steps = None
         if probe.rule.kind == "greedy":

@@ -25,7 +25,7 @@ from slateproof.audit.lock import WriterLock
 from slateproof.audit.merkle import ConsistencyProof, InclusionProof, Peaks, consistency, inclusion
 from slateproof.audit.replay import replay_record
 from slateproof.audit.report import VerifyReport
-from slateproof.audit.rows import Entry, bytes_of, rows_of
+from slateproof.audit.rows import Entry, asks_nothing, bytes_of, rows_of
 from slateproof.audit.seal import seal
 from slateproof.audit.store import ROWS, Store
 from slateproof.audit.verify import verify_store
@@ -417,7 +417,9 @@ def _check_kept(item: Entry | Span) -> None:
     if isinstance(item, Span):
         kept = item.slates.queried is not None or (item.slates.pools.source.kind == "none" and item.slates.pools.matrices is None)
     else:
-        kept = getattr(item.slate.steps, "similarities", True) is not None or item.slate.pool.similarity.kind == "none"
+        slate = item.slate
+        kept = getattr(slate.steps, "similarities", True) is not None or slate.pool.similarity.kind == "none"
+        kept = kept or asks_nothing(slate.rule, slate.levers)
     if not kept and _pools(item).catalog is None:
         raise InvalidInput("slate", "its similarities were not kept; a replay log needs them, or a pool from a catalogue")
 

@@ -15,6 +15,7 @@ from slateproof.audit.catalogs import CatalogShelf
 from slateproof.audit.errors import DamagedRecord, LogUnreadable, NotReplayable
 from slateproof.audit.queried import Queried, choose
 from slateproof.audit.records import Records
+from slateproof.audit.rows import asks_nothing
 from slateproof.audit.schema import FIELDS, REPLAY_NEEDS
 from slateproof.audit.seal import commitments_of, leaves_in
 from slateproof.audit.store import Store
@@ -56,7 +57,7 @@ def select_again(records: Records, row: int) -> Slate:
     """
     inputs = records.inputs(row)
     pool, levers, state, rule = inputs.pool, inputs.levers, inputs.state, inputs.rule
-    if inputs.queried is None:
+    if inputs.queried is None or asks_nothing(rule, levers):
         slate = selector_of(rule).select(pool, levers, state)
         return replace(slate, policy_digest=inputs.policy_digest)
     check_size(levers, pool)

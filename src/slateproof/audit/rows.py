@@ -18,10 +18,10 @@ from slateproof.audit.idlists import encode_ids, list_array, null_array
 from slateproof.audit.schema import COLUMNS
 from slateproof.errors import InvalidInput
 from slateproof.select.kernels import jaccard
-from slateproof.types import Pool, SetChoice, Slate
+from slateproof.types import Levers, Pool, Rule, SetChoice, Slate
 from slateproof.types.trace import TIE_RULE
 
-__all__ = ["Entry", "assemble", "bytes_of", "rows_of"]
+__all__ = ["Entry", "asks_nothing", "assemble", "bytes_of", "rows_of"]
 
 
 class Entry(NamedTuple):
@@ -166,12 +166,12 @@ _NOTHING = (None, None, None)
 
 
 def _kind(slate: Slate) -> str:
-    """Where the similarities of a record come from; a rule that asks for none needs none."""
-    if slate.pool.catalog is not None:
-        return "catalog"
-    if slate.rule.kind == "top-k" or (slate.rule.kind == "greedy" and slate.levers.diversity == 0.0):
-        return "none"
-    return slate.pool.similarity.kind
+    return "catalog" if slate.pool.catalog is not None else slate.pool.similarity.kind
+
+
+def asks_nothing(rule: Rule, levers: Levers) -> bool:
+    """Whether a selection needs no similarity at all, whatever the pool."""
+    return rule.kind == "top-k" or (rule.kind == "greedy" and levers.diversity == 0.0)
 
 
 def _stored(slate: Slate, order: Any) -> tuple[Any, Any, Any]:
@@ -179,6 +179,8 @@ def _stored(slate: Slate, order: Any) -> tuple[Any, Any, Any]:
     steps = slate.steps
     if isinstance(steps, SetChoice):
         return None, None, source_table(slate.pool, order)
+    if asks_nothing(slate.rule, slate.levers):
+        return np.zeros(len(order)), np.zeros(0), None
     known = steps.known[order]
     if steps.similarities is None:
         raise InvalidInput("similarities", "were not kept by the selection; a trace needs them, or a catalogue")

@@ -48,7 +48,7 @@ class RecordView:
             "withheld": list(self.withheld),
             "slate": list(self.slate),
             "runners_up": list(self.runners_up),
-            **{field: _plain(values) for field, values in self.fields.items()},
+            "fields": _plain(self.fields),
         }
 
     def to_text(self) -> str:

@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+
 from benchmarks import certificate_trials as trials
 
 

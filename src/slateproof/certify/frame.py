@@ -20,6 +20,9 @@ from slateproof.types.columns import Floats, Ints, frozen
 
 __all__ = ["Frame", "Gaps"]
 
+LARGEST_TABLE = 8192
+"""Candidates whose pairwise similarities may be held at once: half a gigabyte."""
+
 _EMPTY: Floats = frozen(np.zeros(0))
 
 
@@ -111,7 +114,11 @@ class Frame:
     def similarities(self) -> Floats:
         """All pairwise similarities of the pool, (n, n): needed where perturbed scores may leave the slate's own path."""
         n = self.scores.size
-        table = np.zeros((n, n))
-        if self.similar:
-            all_similarities(*self.source(), table)
+        if not self.similar:
+            nothing: Floats = np.broadcast_to(np.zeros((1, n)), (n, n))
+            return nothing
+        if n > LARGEST_TABLE:
+            raise InvalidInput("pool", f"all pairwise similarities are held at once: at most {LARGEST_TABLE} candidates", n)
+        table = np.empty((n, n))
+        all_similarities(*self.source(), table)
         return table

@@ -39,7 +39,10 @@ def run_greedy(pool: Pool, rule: Rule, levers: Levers, target: float, shown: Int
     )  # fmt: skip
     if wrong >= 0:
         raise overflow(pool, wrong)
-    return Steps(k, frozen(places), frozen(numbers), frozen(kept))
+    places.setflags(write=False)
+    numbers.setflags(write=False)
+    kept.setflags(write=False)
+    return Steps(k, places, numbers, kept)
 
 
 def scratch(n: int, k: int) -> tuple[Ints, Floats]:

@@ -16,9 +16,6 @@ from slateproof.types.similarity import Similarity
 
 __all__ = ["Catalog"]
 
-_NO_WIDTHS: Floats = np.zeros(0)
-"""Writable like the columns it stands for, so that one compiled variant serves both; nothing writes to it."""
-
 
 class Catalog:
     """Item facts by id: ``targets`` d(i) in [0, 1] and a similarity source (``vectors``, ``similarity`` or ``tags``).
@@ -108,28 +105,23 @@ class Catalog:
     def pool(self, ids: Any, scores: Any, widths: Any = None) -> Pool:
         """A pool of catalogue items: facts are looked up, scores and widths are the learner's. Refuses what ``Pool`` refuses."""
         rows = self.rows_of(ids)
-        if rows.size == 0:
+        size = rows.size
+        if size == 0:
             raise InvalidInput("ids", "a pool needs at least one candidate")
-        mu = _column(scores, "scores", rows.size)
-        sigma = None if widths is None else _column(widths, "widths", rows.size)
-        facts = np.empty(rows.size)
-        seen = np.empty(2 << rows.size.bit_length(), np.int64)
-        wrong, place = check_catalog_pool(rows, mu, _NO_WIDTHS if sigma is None else sigma, self.targets, facts, seen)
+        mu = _column(scores, "scores", size)
+        sigma = np.empty(0) if widths is None else _column(widths, "widths", size)
+        facts, seen = np.empty(size), np.empty(2 << size.bit_length(), np.int64)
+        wrong, place = check_catalog_pool(rows, mu, sigma, self.targets, facts, seen)
         if wrong != CLEAN:
             raise _refusal(wrong, self.ids[int(rows[place])], mu, sigma, place)
-        for column in (rows, mu, sigma, facts):
-            if column is not None:
-                column.flags.writeable = False
+        rows.setflags(write=False)
+        mu.setflags(write=False)
+        sigma.setflags(write=False)
+        facts.setflags(write=False)
         return Pool._trusted(
-            _ids=None,
-            scores=mu,
-            targets=facts,
-            widths=sigma,
-            similarity=self.similarity,
-            rows=rows,
-            rank=rows,
-            catalog=self,
-        )
+            _ids=None, scores=mu, targets=facts, widths=None if widths is None else sigma,
+            similarity=self.similarity, rows=rows, rank=rows, catalog=self,
+        )  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_restore, (self.ids, self.targets, self.similarity))
@@ -167,10 +159,10 @@ def _column(values: Any, field: str, size: int) -> Floats:
     return column
 
 
-def _refusal(wrong: int, item: ItemId, scores: Floats, widths: Floats | None, place: int) -> InvalidInput:
+def _refusal(wrong: int, item: ItemId, scores: Floats, widths: Floats, place: int) -> InvalidInput:
     if wrong == DUPLICATE:
         return InvalidInput("ids", "must not repeat an id", item, where=place)
-    if wrong in (WIDTH, NEGATIVE_WIDTH) and widths is not None:
+    if wrong in (WIDTH, NEGATIVE_WIDTH):
         rule = "must be finite" if wrong == WIDTH else "must be at least 0"
         return InvalidInput("widths", rule, float(widths[place]), where=item)
     return InvalidInput("scores", "must be finite", float(scores[place]), where=item)

@@ -171,10 +171,28 @@ def _rebuild(*parts: Any) -> Pool:
 _PARTS = ("_ids", "scores", "targets", "widths", "similarity", "rows", "rank", "catalog")
 
 
-def _fill(pool: Pool, **fields: Any) -> None:
+def _fill(
+    pool: Pool,
+    *,
+    _ids: tuple[ItemId, ...] | None,
+    scores: Floats,
+    targets: Floats | None,
+    widths: Floats | None,
+    similarity: Similarity,
+    rows: Ints,
+    rank: Ints,
+    catalog: Catalog | None,
+) -> None:
+    """Set every slot of a new pool: one call each, because this stands on the way of every selection."""
     set_ = object.__setattr__
-    for name, value in fields.items():
-        set_(pool, name, value)
+    set_(pool, "_ids", _ids)
+    set_(pool, "scores", scores)
+    set_(pool, "targets", targets)
+    set_(pool, "widths", widths)
+    set_(pool, "similarity", similarity)
+    set_(pool, "rows", rows)
+    set_(pool, "rank", rank)
+    set_(pool, "catalog", catalog)
     set_(pool, "_order", None)
     set_(pool, "_positions", None)
 

@@ -40,7 +40,8 @@ class Similarity:
       quotient of two integers, 0 for two items without tags.
     * ``none``: nothing is similar to anything; sim = 0.
 
-    No similarity of the source, and no mean of some, lies outside [``lower``, ``higher``]; lazy evaluation relies on it.
+    ``code`` is the kind as the small integer that kernels branch on, ``flat`` the matrix as one row-major column. No similarity of
+    the source, and no mean of some, lies outside [``lower``, ``higher``]; lazy evaluation relies on it.
 
     Scope: none; an input carries no claim.
     """
@@ -53,17 +54,12 @@ class Similarity:
     tag_ids: Ints = field(default_factory=lambda: _NO_INTS)
     lower: float = 0.0
     higher: float = 0.0
+    code: int = field(init=False)
+    flat: Floats = field(init=False)
 
-    @property
-    def flat(self) -> Floats:
-        """The matrix as one row-major column, ``rows`` entries per row."""
-        flat: Floats = self.matrix.reshape(-1)
-        return flat
-
-    @property
-    def code(self) -> int:
-        """The kind as the small integer that kernels branch on."""
-        return get_args(SimilarityKind).index(self.kind)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "code", get_args(SimilarityKind).index(self.kind))
+        object.__setattr__(self, "flat", self.matrix.reshape(-1))
 
     @classmethod
     def of_vectors(cls, vectors: Any, ids: Sequence[Any], field: str = "vectors") -> Similarity:

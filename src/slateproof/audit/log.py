@@ -83,7 +83,7 @@ class AuditLog:
         self._shelf = CatalogShelf(store.folder)
         self._checkpoint, self._peaks = store.last()
         self._writing = lock is not None
-        self._attempted = 0
+        self._attempted: tuple[int, Checkpoint | None] | None = None
         self._closed = False
         self._committer = None if flush_every_seconds is None else Committer(self._flush, flush_every_seconds)
 
@@ -209,7 +209,7 @@ class AuditLog:
         with self._guard:
             if self._closed:
                 raise LogClosed("the log is closed")
-            if self._attempted:
+            if self._attempted is not None:
                 self._settle()
             if not self._pending:
                 return self._checkpoint
@@ -242,22 +242,23 @@ class AuditLog:
             self._store.append(first, records(), checkpoint)
         except LogWriteFailed:
             # The commit may have landed before the error: look before writing again.
-            self._attempted = items
+            self._attempted = (items, signed[0] if signed else None)
             raise
         self._checkpoint, self._peaks = signed[0], peaks
 
     def _settle(self) -> None:
         """After a failed commit: take over what did land, which is all of it or nothing."""
+        assert self._attempted is not None
+        items, tried = self._attempted
         self._store.refresh()
         checkpoint, peaks = self._store.last()
-        landed = checkpoint.size - self._checkpoint.size
-        if landed:
-            if landed != sum(map(_count, self._pending[: self._attempted])):
-                raise LogUnreadable("another writer appended to this log; open it again")
-            del self._pending[: self._attempted]
+        if checkpoint == tried:
+            del self._pending[:items]
             self._pending_bytes = sum(map(_bytes_of, self._pending))
             self._checkpoint, self._peaks = checkpoint, peaks
-        self._attempted = 0
+        elif checkpoint != self._checkpoint:
+            raise LogUnreadable("another writer appended to this log; open it again")
+        self._attempted = None
 
     def _claim(self) -> None:
         """Become the writer: take the lock, and continue from what stands in the log now."""
@@ -360,10 +361,6 @@ def _entry(slate: Slate, round_id: Any, subject: Any, certificate: MarginAndRadi
 def _check_slate(slate: Any) -> None:
     if not isinstance(slate, Slate):
         raise InvalidInput("slate", "must be a Slate", type(slate).__name__)
-
-
-def _count(item: Entry | Span) -> int:
-    return len(item) if isinstance(item, Span) else 1
 
 
 def _bytes_of(item: Entry | Span) -> int:

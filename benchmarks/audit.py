@@ -1,0 +1,128 @@
+"""How fast the audit log writes and verifies, and what it takes on disk and in memory.
+
+    python -m benchmarks.audit --records 200000 --json benchmarks/results/audit.json
+
+Pools of 100 candidates from one catalogue with 32-dimensional vectors, slates of 10, scores and widths of full entropy, as a replay
+log. Selecting is timed on the same slates with the same number of threads. ``raw floats``: the bytes of all float64 values in the
+records' lists. Peak memory is that of a fresh process that does nothing but verify.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from slateproof.audit import AuditLog, verify_log
+from slateproof.select import GreedySelector
+from slateproof.types import Catalog, Levers, State, unit
+from slateproof.types.poolbatch import PoolBatch
+
+CANDIDATES, ITEMS, SIZE, BLOCK = 100, 10_000, 10, 20_000
+KEY = bytes(range(32))
+
+
+def pools(count: int, seed: int) -> PoolBatch:
+    """``count`` pools of different items of one catalogue."""
+    rng = np.random.default_rng(seed)
+    facts = np.random.default_rng(0)
+    catalog = Catalog(range(ITEMS), facts.random(ITEMS), vectors=unit(facts.normal(size=(ITEMS, 32))))
+    step = ITEMS // CANDIDATES
+    ids = np.arange(CANDIDATES) * step + rng.integers(0, step, (count, CANDIDATES))
+    offsets = pa.array(np.arange(count + 1) * CANDIDATES, pa.int32())
+    columns = {"ids": ids, "scores": rng.normal(size=ids.shape), "widths": rng.random(ids.shape)}
+    lists = {name: pa.ListArray.from_arrays(offsets, pa.array(values.reshape(-1))) for name, values in columns.items()}
+    return PoolBatch.from_arrow(pa.table(lists), catalog)
+
+
+def timed(task: Any) -> tuple[Any, float, float]:
+    """(result, seconds, processor seconds)."""
+    wall, processor = time.perf_counter(), time.process_time()
+    result = task()
+    return result, time.perf_counter() - wall, time.process_time() - processor
+
+
+def write(folder: Path, records: int) -> dict[str, Any]:
+    """Select and write ``records`` slates; rates of both."""
+    selector, levers, state = GreedySelector(), Levers(0.1, 0.3, 0.3, SIZE), State(shown=tuple(range(0, 400, 20)))
+    batch = pools(BLOCK, 1)
+    selector.select_batch(batch, levers, state)
+    select = [0.0, 0.0]
+    spent = [0.0, 0.0]
+    with AuditLog.create(folder, key=KEY) as log:
+        log.append_batch(selector.select_batch(batch, levers, state))
+        log.commit()
+        done = BLOCK
+        while done < records:
+            slates, *took = timed(lambda: selector.select_batch(batch, levers, state, trace=False))
+            select = [a + b for a, b in zip(select, took, strict=True)]
+            size = done
+
+            def store(slates: Any = slates, first: int = size) -> None:
+                log.append_batch(slates, round_ids=range(first, first + BLOCK))
+                log.commit()
+
+            _, *took = timed(store)
+            spent = [a + b for a, b in zip(spent, took, strict=True)]
+            done += BLOCK
+        written = done - BLOCK
+        floats = 8 * (3 * CANDIDATES + 5 * SIZE)
+        size_on_disk = sum(path.stat().st_size for path in folder.glob("*.parquet"))
+        return {
+            "records": done,
+            "select_per_second": round(written / select[0]),
+            "select_cpu_us": round(1e6 * select[1] / written, 2),
+            "write_per_second": round(written / spent[0]),
+            "write_cpu_us": round(1e6 * spent[1] / written, 2),
+            "bytes_per_record": round(size_on_disk / done, 1),
+            "raw_float_bytes_per_record": floats,
+            "disk_over_raw_floats": round(size_on_disk / done / floats, 3),
+        }
+
+
+def verify(folder: Path) -> dict[str, Any]:
+    """Verify in this process; its rate and peak memory."""
+    report, seconds, processor = timed(lambda: verify_log(folder))
+    assert report.ok, report.to_text()
+    return {
+        "verify_per_second": round(report.size / seconds),
+        "verify_cpu_us": round(1e6 * processor / report.size, 2),
+        "verify_peak_megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }
+
+
+def main() -> None:
+    """Write, then verify in a fresh process."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--records", type=int, default=200_000)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--verify", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.verify is not None:
+        print(json.dumps(verify(options.verify)))
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "log"
+        result: dict[str, Any] = {"command": f"python -m benchmarks.audit --records {options.records}", "cores": os.cpu_count()}
+        result |= write(folder, options.records)
+        command = [sys.executable, "-m", "benchmarks.audit", "--verify", str(folder)]
+        result |= json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    result["verify_over_select"] = round(result["verify_per_second"] / result["select_per_second"], 3)
+    text = json.dumps(result, indent=2)
+    print(text)
+    if options.json is not None:
+        options.json.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

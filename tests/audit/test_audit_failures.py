@@ -1,0 +1,263 @@
+"""What is refused, what fails, and that nothing committed is touched by it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from audit_world import KEY, slates, write_log
+from deltalake import write_deltalake
+from deltalake.exceptions import DeltaError
+
+from slateproof.audit import (
+    AuditLog,
+    DamagedRecord,
+    LogError,
+    LogExists,
+    LogUnreadable,
+    LogWriteFailed,
+    NewerLog,
+    NotALog,
+    verify_log,
+)
+from slateproof.audit.files import Folder
+from slateproof.audit.store import Store
+
+PUBLIC = KEY.public_key()
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_folders_that_hold_no_log(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "letter.txt").write_text("mine")
+    write_deltalake(tmp_path / "table", pa.table({"a": [1]}))
+    for name in ("empty", "foreign", "none", "table"):
+        with pytest.raises(NotALog, match=name):
+            AuditLog.open(tmp_path / name)
+        report = verify_log(tmp_path / name)
+        assert (report.exit_code, report.ok) == (2, False)
+        assert report.to_text().startswith("could not be checked: ")
+    for name in ("foreign", "table"):
+        before = snapshot(tmp_path / name)
+        with pytest.raises(LogExists):
+            AuditLog.create(tmp_path / name)
+        assert snapshot(tmp_path / name) == before
+
+
+def edit_header(folder: Path, **changes: Any) -> None:
+    path = folder / "_delta_log" / f"{0:020d}.json"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        if "metaData" in line:
+            configuration = line["metaData"]["configuration"]
+            header = json.loads(configuration["slateproof.header"]) | changes
+            configuration["slateproof.header"] = json.dumps(header)
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"schema_version": 2}, NewerLog, "schema version 2; this software reads up to 1"),
+        ({"schema_version": "x"}, LogUnreadable, "header of the log is damaged"),
+        ({"surprise": 1}, LogUnreadable, "header of the log is damaged"),
+    ],
+)
+def test_headers_that_cannot_be_read(tmp_path: Path, changes: dict[str, Any], error: type[LogError], words: str) -> None:
+    write_log(tmp_path / "log", slates(1))
+    edit_header(tmp_path / "log", **changes)
+    with pytest.raises(error, match=words):
+        AuditLog.open(tmp_path / "log")
+    assert verify_log(tmp_path / "log").exit_code == 2
+
+
+def test_a_newer_log_is_not_written_to(tmp_path: Path) -> None:
+    write_log(tmp_path / "log", slates(1))
+    edit_header(tmp_path / "log", schema_version=9)
+    before = snapshot(tmp_path / "log")
+    with pytest.raises(NewerLog):
+        AuditLog.open(tmp_path / "log", key=KEY)
+    assert snapshot(tmp_path / "log") == before
+
+
+def test_a_path_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises((LogWriteFailed, LogExists)):
+        AuditLog.create(tmp_path / "file")
+    with pytest.raises(LogWriteFailed, match="cannot be created"):
+        AuditLog.create(tmp_path / "file" / "log")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+class FullDisk:
+    """A stream that takes some bytes and then finds the disk full."""
+
+    def __init__(self, stream: Any, room: int) -> None:
+        self.stream, self.room, self.closed = stream, room, False
+
+    def write(self, data: Any) -> int:
+        self.room -= len(data)
+        if self.room < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return int(self.stream.write(data) or len(data))
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+    def close(self) -> None:
+        self.closed = True
+        self.stream.close()
+
+    def __enter__(self) -> FullDisk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@pytest.mark.parametrize("room", [0, 1000, 9000])
+def test_a_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    made = slates(12)
+    log = AuditLog.create(tmp_path / "log", key=KEY)
+    log.append_batch(made[:5])
+    checkpoint = log.commit()
+    real = Folder.output
+    log.append_batch(made[5:])
+    before = {name: blob for name, blob in snapshot(tmp_path / "log").items() if not name.startswith("_catalogs")}
+    monkeypatch.setattr(Folder, "output", lambda self, path: FullDisk(real(self, path), room))
+    with pytest.raises(LogWriteFailed, match="No space left"):
+        log.commit()
+    monkeypatch.undo()
+    after = {name: blob for name, blob in snapshot(tmp_path / "log").items() if not name.startswith("_catalogs")}
+    assert after == before, "the torn file is gone, everything else untouched"
+    assert verify_log(tmp_path / "log", checkpoint, PUBLIC).ok
+    assert log.commit().size == 12, "what waited still waits"
+    assert [log.replay(i) for i in range(12)] == made
+    assert verify_log(tmp_path / "log", checkpoint, PUBLIC).ok
+    log.close()
+
+
+@pytest.mark.parametrize("landed", [False, True])
+def test_a_commit_that_fails_late_is_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, landed: bool) -> None:
+    """The answer of the storage is lost: the commit is there, or it is not, and the writer finds out."""
+    made = slates(9)
+    log = AuditLog.create(tmp_path / "log", key=KEY)
+    log.append_batch(made[:4])
+    real = Folder.sync
+    fail = "_delta_log" if landed else ".parquet"
+
+    def sync(self: Folder, path: str) -> None:
+        if fail in path and "_catalogs" not in path:
+            raise OSError(errno.EIO, "Input/output error")
+        real(self, path)
+
+    monkeypatch.setattr(Folder, "sync", sync)
+    with pytest.raises(LogWriteFailed, match="Input/output error"):
+        log.commit()
+    monkeypatch.undo()
+    log.append_batch(made[4:])
+    assert log.commit().size == 9
+    assert [log.replay(i) for i in range(9)] == made
+    assert log.verify(None, PUBLIC).ok
+    log.close()
+
+
+def test_a_second_writer_without_a_lock_cannot_fork_the_log(tmp_path: Path) -> None:
+    """On an object store there is no lock: the second commit on one version fails, and says so."""
+    write_log(tmp_path / "log", slates(3))
+    one, two = AuditLog.open(tmp_path / "log", key=KEY), AuditLog.open(tmp_path / "log", key=KEY)
+    one._claim()
+    assert one._lock is not None
+    one._lock.release()
+    two._claim()
+    one.append(slates(1)[0])
+    two.append(slates(2)[1])
+    assert one.commit().size == 4
+    with pytest.raises(LogWriteFailed, match="commit failed"):
+        two.commit()
+    with pytest.raises(LogUnreadable, match="open it again"):
+        two.commit()
+    report = verify_log(tmp_path / "log", one.checkpoint, PUBLIC)
+    assert report.ok
+    assert report.size == 4
+
+
+def test_replaying_a_damaged_record_is_refused(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    write_log(tmp_path / "log", slates(3))
+    path = next((tmp_path / "log").glob("*.parquet"))
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    rows[1]["target"] = 0.5
+    pq.write_table(type(table).from_pylist(rows, schema=table.schema), path)
+    log = AuditLog.open(tmp_path / "log")
+    assert log.replay(0) == slates(1)[0]
+    with pytest.raises(DamagedRecord, match="record 1"):
+        log.replay(1)
+
+
+def test_a_torn_stored_tree_is_not_continued(tmp_path: Path) -> None:
+    write_log(tmp_path / "log", slates(3))
+    path = tmp_path / "log" / "_delta_log" / f"{1:020d}.json"
+    peaks = json.loads(json.loads(path.read_text().splitlines()[0])["commitInfo"]["slateproof.peaks"])
+    path.write_text(path.read_text().replace(peaks["hashes"][0], "00" * 32))
+    log = AuditLog.open(tmp_path / "log", key=KEY)
+    with pytest.raises(LogUnreadable, match="does not fit the last checkpoint"):
+        log.append(slates(1)[0])
+
+
+def test_errors_are_ours(tmp_path: Path) -> None:
+    assert issubclass(DeltaError, Exception)
+    assert not issubclass(LogError, DeltaError)
+    with pytest.raises(LogError):
+        Store.open(tmp_path / "none")
+
+
+PROGRAM = """
+import sys
+from slateproof.audit import verify_log
+report = verify_log(sys.argv[1], sys.argv[2], sys.argv[3])
+print(report.to_text())
+sys.exit(report.exit_code)
+"""
+
+
+def verify_elsewhere(folder: Path, checkpoint: Path, vkey: str, numba: bool) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "0" if numba else "1"}
+    command = [sys.executable, "-c", PROGRAM, str(folder), str(checkpoint), vkey]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_log_verifies_in_another_process_without_numba(tmp_path: Path) -> None:
+    from slateproof.audit import PublicKey
+
+    checkpoint = write_log(tmp_path / "log", slates(16))[-1]
+    (tmp_path / "note").write_text(str(checkpoint), encoding="utf-8")
+    vkey = PublicKey.of(KEY).vkey
+    done = verify_elsewhere(tmp_path / "log", tmp_path / "note", vkey, numba=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("sound: 16 records, 16 selected again bit for bit")
+
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.mark.parametrize("version", [1])
+def test_the_golden_log_of_every_version_verifies(version: int) -> None:
+    folder = GOLDEN / f"v{version}"
+    vkey = (GOLDEN / f"v{version}.vkey").read_text()
+    report = verify_log(folder, GOLDEN / f"v{version}.checkpoint", vkey)
+    assert report.ok, report.to_text()
+    assert (report.size, report.replayed) == (24, 24)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -81,6 +82,19 @@ def test_slates_are_planned_with_their_estimate():
     w = plan.slate_anchor_weight(cert, sigma * 4, max_flip=0.05)
     assert w == pytest.approx(0.75, abs=1e-4)
     assert plan.slate_sigma(certify(random_slate(1, diversity=1.0)), max_flip=0.05) == math.inf
+
+
+def test_slate_sizes_are_the_shorter_slates_probabilities():
+    slate = random_slate(2, n=15, k=4)
+    rows = plan.slate_sizes(certify(slate), 0.02)
+    assert [row["k"] for row in rows] == [1, 2, 3, 4]
+    for shorter, longer in pairwise(rows):
+        assert longer["flip"] > shorter["flip"] - 5 * math.hypot(longer["error"], shorter["error"])
+    for row in rows:
+        short = random_slate(2, n=15, k=int(row["k"]))
+        assert short.ids == slate.ids[: len(short)]
+        assert row["margin"] == short.margin
+        assert row["flip"] == certify(short).flip_probability(0.02)
 
 
 @pytest.mark.parametrize(

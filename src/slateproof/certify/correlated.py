@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import qmc
 
+from slateproof.certify.net import sobol
 from slateproof.certify.noise import Estimate, Noise
 from slateproof.certify.pairs import Pairs, Union
 from slateproof.certify.quadrature import log_flips
@@ -40,7 +40,7 @@ def flip_correlated(scores: Floats, inside: Any, noise: Noise, points: int, seed
 
 
 def _mean(scores: Floats, inside: Any, noise: Noise, count: int, rng: np.random.Generator) -> float:
-    u = qmc.Sobol(noise.factor.shape[1], scramble=True, seed=rng).random(count)
+    u = sobol(noise.factor.shape[1], count, rng)
     z = ndtri(np.clip(u, 2.0**-53, 1.0 - 2.0**-53))
     logs = np.empty(count)
     rows = np.ascontiguousarray(scores + z @ noise.factor.T)

@@ -17,16 +17,19 @@ import numpy as np
 from slateproof.certify import topk
 from slateproof.certify.certificate import Certificate
 from slateproof.certify.checks import fraction, positive, score_rows, share_of_noise
+from slateproof.certify.pairs import Pairs
+from slateproof.certify.prospective import flip_probability, noise_of
 from slateproof.errors import InvalidInput
 from slateproof.types import Pool
 from slateproof.types.columns import Floats
 
-__all__ = ["anchor_weight", "quantiles", "sigma", "sizes", "slate_anchor_weight", "slate_sigma"]
+__all__ = ["anchor_weight", "quantiles", "sigma", "sizes", "slate_anchor_weight", "slate_sigma", "slate_sizes"]
 
 HALVINGS = 48
 """Bisection steps: 2^-48 of the interval."""
 
 SLATE_HALVINGS = 24
+POINTS = 4096
 LARGEST_SIGMA = 2.0**40
 """Standard deviations beyond this multiple of the scores' spread are called unlimited."""
 
@@ -77,6 +80,22 @@ def sizes(pool: Any, sigma: float, ks: Sequence[int] | None = None, anchor_weigh
         flips = [topk.flip_probability(scores, k, sigma, anchor_weight) for scores in tables]
         gaps = [topk.gap(scores, k) for scores in tables]
         rows.append({"k": float(k), "gap": float(np.median(gaps)), "flip": float(np.median(flips))})
+    return rows
+
+
+def slate_sizes(certificate: Certificate, sigma: Any, anchor_weight: float = 0.0, seed: int = 0) -> list[dict[str, float]]:
+    """How Pr[the ordered slate changes] grows with K: rows {"k", "margin", "flip", "error"} for the first 1, ..., K items.
+
+    Greedy slates are nested: the slate of size k under the same levers is the first k items of the longer one.
+
+    Scope: stability only; prospective.
+    """
+    pairs, noise = certificate.pairs, noise_of(sigma, certificate.slate.pool.size, anchor_weight)
+    rows = []
+    for k, margin in enumerate(np.minimum.accumulate(certificate.slate.margins).tolist(), 1):
+        first = Pairs(pairs.winners[:k], pairs.threshold[:k])
+        estimate = flip_probability(first, noise, POINTS, None, seed)
+        rows.append({"k": float(k), "margin": margin, "flip": float(estimate), "error": estimate.error})
     return rows
 
 

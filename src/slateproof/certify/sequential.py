@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri, ndtri_exp
-from scipy.stats import qmc
 
+from slateproof.certify.net import sobol
 from slateproof.certify.noise import Estimate, Noise
 from slateproof.certify.pairs import Pairs
 from slateproof.types.columns import Floats, Ints
@@ -90,7 +90,7 @@ class Integral:
     def _means(self, rng: np.random.Generator, each: int) -> Floats:
         """One mean per random digital shift of the same scrambled net: unbiased and, given the net, independent."""
         dimensions = 1 + self.pairs.winners.size + self.noise.factor.shape[1]
-        net = (qmc.Sobol(dimensions, scramble=True, bits=BITS, seed=rng).random(each) * 2.0**BITS).astype(np.int64)
+        net = (sobol(dimensions, each, rng, BITS) * 2.0**BITS).astype(np.int64)
         shifts = rng.integers(0, 2**BITS, (SHIFTS, dimensions))
         values = np.empty(SHIFTS * each)
         for start in range(0, values.size, BLOCK):

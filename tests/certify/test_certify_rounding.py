@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slateproof.certify import certify
-from slateproof.certify.certificate import largest
 from slateproof.certify.columns import margin_down, radius_down
+from slateproof.certify.movement import largest
 from slateproof.certify.rounding import evaluation_error, exp_up, minus_down
 from slateproof.errors import InvalidInput
 from slateproof.select import GreedySelector

@@ -16,10 +16,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slateproof.certify.checks import score_rows
 from slateproof.certify.columns import ROOT_TWO_DOWN, margin_down, radius_down
 from slateproof.certify.frame import Frame, Gaps
 from slateproof.certify.kernels import same_slate
+from slateproof.certify.movement import (
+    bonus_move,
+    bonus_size,
+    largest,
+    novelty_move,
+    other_rows,
+    rest_of,
+    rest_up,
+    score_move,
+    up_all,
+)
 from slateproof.certify.noise import Estimate
 from slateproof.certify.pairs import Pairs
 from slateproof.certify.prospective import (
@@ -30,13 +40,13 @@ from slateproof.certify.prospective import (
     set_flip_probability,
     subgaussian_bound,
 )
-from slateproof.certify.rounding import UNIT, bonus_bound, down, evaluation_error, minus_down, up
+from slateproof.certify.rounding import UNIT, down, evaluation_error, minus_down
 from slateproof.errors import InvalidInput
 from slateproof.types import SetChoice, Slate
-from slateproof.types.columns import Floats, as_floats, frozen
+from slateproof.types.columns import Floats, frozen
 from slateproof.types.ids import ItemId
 
-__all__ = ["Certificate", "ItemRadii", "largest", "score_move"]
+__all__ = ["Certificate", "ItemRadii", "asked_radius"]
 
 
 class ItemRadii(NamedTuple):
@@ -74,7 +84,7 @@ class Certificate:
         gaps = minus_down(steps.chosen_objective, steps.runner_objective)
         scores = largest(slate)
         margin = float(margin_down(gaps.min(), evaluation_error(slate, scores)))
-        reach = scores + _finite_or_0(margin / rest if rest > 0.0 else 0.0)
+        reach = scores + (margin / rest if rest > 0.0 and math.isfinite(margin) else 0.0)
         radius = float(radius_down(margin, evaluation_error(slate, reach), rest))
         return cls(slate, margin, radius, down(radius * ROOT_TWO_DOWN))
 
@@ -98,11 +108,11 @@ class Certificate:
 
         Scope: stability only.
         """
-        others, single = self._others(other_scores)
-        score, bonus, novel = score_move(self.slate, others), self._bonus_move(bonuses), self._novelty_move(novelty)
+        others, single = other_rows(self.slate, other_scores)
+        score, bonus, novel = score_move(self.slate, others), bonus_move(self.slate, bonuses), novelty_move(self.slate, novelty)
         rest = rest_of(self.slate)
         total = up_all(rest_up(rest) * up_all(score + bonus)) + novel
-        error = evaluation_error(self.slate, np.abs(others).max(axis=1), self._bonus_size(bonuses))
+        error = evaluation_error(self.slate, np.abs(others).max(axis=1), bonus_size(self.slate, bonuses))
         # With lambda = 1 the objective is the same float whatever the scores.
         still = (novel == 0.0) & ((rest == 0.0) | ((score == 0.0) & (bonus == 0.0)))
         movement = np.where(still, 0.0, up_all(up_all(total) + error))
@@ -126,7 +136,7 @@ class Certificate:
 
         Scope: stability only; ex post, for the scores given.
         """
-        others, single = self._others(other_scores)
+        others, single = other_rows(self.slate, other_scores)
         frame, penalty = self.frame, self.gaps.penalty
         verdict = np.array(
             [same_slate(frame.base(row), frame.bonus, frame.rank, frame.chosen, frame.diversity, penalty) for row in others]
@@ -237,70 +247,8 @@ class Certificate:
         error = evaluation_error(self.slate, scores + gap / rest)
         return float(2.0 * radius_down(margin, error, rest))
 
-    def _others(self, other_scores: Any) -> tuple[Floats, bool]:
-        others, single = score_rows(other_scores, "other_scores")
-        if others.shape[1] != self.slate.pool.size:
-            raise InvalidInput("other_scores", f"must have one score per candidate ({self.slate.pool.size})", others.shape[1])
-        return others, single
-
-    def _bonus_move(self, bonuses: Any) -> float:
-        if bonuses is None:
-            return 0.0
-        pool, rule = self.slate.pool, self.slate.rule
-        if rule.kind == "top-k":
-            raise InvalidInput("bonuses", "a top-K slate has none")
-        other = as_floats(bonuses, "bonuses", pool.size, pool.ids)
-        own = np.zeros(pool.size)
-        if pool.targets is not None:
-            distance = pool.targets - self.slate.target
-            own += rule.target_gain * (1.0 - np.minimum(1.0, (distance * distance) / (rule.window * rule.window)))
-        if pool.widths is not None:
-            own += self.slate.levers.exploration * pool.widths
-        moved = float(np.abs(other - own).max())
-        return 0.0 if moved == 0.0 else up(moved + 20.0 * UNIT * (bonus_bound(self.slate) + float(np.abs(other).max())))
-
-    def _bonus_size(self, bonuses: Any) -> float | None:
-        return None if bonuses is None else max(bonus_bound(self.slate), float(np.abs(np.asarray(bonuses)).max()))
-
-    def _novelty_move(self, novelty: Any) -> float:
-        if novelty is None:
-            return 0.0
-        slate = self.slate
-        if slate.rule.kind != "greedy":
-            raise InvalidInput("novelty", f"does not enter a {slate.rule.kind} slate")
-        other = as_floats(novelty, "novelty", slate.pool.size, slate.pool.ids)
-        moved = float(np.abs(other - self.frame.bonus).max())
-        return 0.0 if moved == 0.0 else up(moved * (1.0 + 20.0 * UNIT) + 20.0 * UNIT * float(np.abs(other).max()))
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({list(self.slate.ids)}, margin={self.margin:.6g}, radius={self.radius:.6g})"
-
-
-def rest_of(slate: Slate) -> float:
-    """1 - lambda: what a unit of score is worth in the objective. 1 for top-K, where lambda does not enter."""
-    return 1.0 if slate.rule.kind == "top-k" else 1.0 - slate.levers.diversity
-
-
-def rest_up(rest: float) -> float:
-    """An upper bound of 1 - lambda in real numbers: exact at 0 and 1, the next float above elsewhere."""
-    return rest if rest in (0.0, 1.0) else up(rest)
-
-
-def largest(slate: Slate) -> float:
-    """max |mu0(i)| over the candidates."""
-    scores = slate.pool.scores
-    return float(max(scores.max(), -scores.min()))
-
-
-def up_all(values: Any) -> Floats:
-    """The next floats above; exact zeros stay."""
-    values = np.asarray(values, np.float64)
-    return np.where(values == 0.0, 0.0, np.nextafter(values, np.inf))
-
-
-def score_move(slate: Slate, others: Floats) -> Floats:
-    """||mu - mu0||_inf per row, rounded up; exactly 0 where the scores are the same."""
-    return up_all(np.abs(others - slate.pool.scores).max(axis=1))
 
 
 def asked_radius(radius: float | None, smallest: float) -> float:
@@ -310,7 +258,3 @@ def asked_radius(radius: float | None, smallest: float) -> float:
     if not (math.isfinite(radius) and radius >= smallest):
         raise InvalidInput("radius", f"a change is proved from {smallest!r} on", radius)
     return float(radius)
-
-
-def _finite_or_0(value: float) -> float:
-    return value if math.isfinite(value) else 0.0

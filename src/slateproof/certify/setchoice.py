@@ -17,8 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from slateproof.certify.certificate import Certificate, ItemRadii, asked_radius, largest, rest_of, rest_up, score_move, up_all
+from slateproof.certify.certificate import Certificate, ItemRadii, asked_radius
 from slateproof.certify.columns import ROOT_TWO_DOWN, margin_down, radius_down
+from slateproof.certify.movement import (
+    bonus_move,
+    bonus_size,
+    largest,
+    novelty_move,
+    other_rows,
+    rest_of,
+    rest_up,
+    score_move,
+    up_all,
+)
 from slateproof.certify.rounding import OPERATIONS, TINY, UNIT, bonus_bound, down, evaluation_error, minus_down, window_error
 from slateproof.errors import InvalidInput
 from slateproof.select.scpo import choose_set, feasible
@@ -65,12 +76,12 @@ class SetCertificate(Certificate):
 
         Scope: stability only.
         """
-        others, single = self._others(other_scores)
-        self._novelty_move(novelty)
-        moved = up_all(score_move(self.slate, others) + self._bonus_move(bonuses))
+        others, single = other_rows(self.slate, other_scores)
+        novelty_move(self.slate, novelty)
+        moved = up_all(score_move(self.slate, others) + bonus_move(self.slate, bonuses))
         rest = rest_of(self.slate)
         total = up_all(self.exchanges * up_all(rest_up(rest) * moved))
-        error = set_error(self.slate, np.abs(others).max(axis=1), self._bonus_size(bonuses))
+        error = set_error(self.slate, np.abs(others).max(axis=1), bonus_size(self.slate, bonuses))
         movement = np.where((moved == 0.0) | (rest == 0.0), 0.0, up_all(total + error))
         return float(movement[0]) if single else movement
 
@@ -79,9 +90,9 @@ class SetCertificate(Certificate):
 
         Scope: stability only; ex post, for the scores given.
         """
-        others, single = self._others(other_scores)
+        others, single = other_rows(self.slate, other_scores)
         same_set = 2.0 * np.atleast_1d(self.movement(others, bonuses, novelty)) < self.margin
-        moved = up_all(score_move(self.slate, others) + self._bonus_move(bonuses))
+        moved = up_all(score_move(self.slate, others) + bonus_move(self.slate, bonuses))
         if bonuses is None:
             same_set |= moved < self.set_radius
         verdict = same_set & ((moved == 0.0) | (moved < self.order_radius))
@@ -92,7 +103,7 @@ class SetCertificate(Certificate):
 
         Scope: stability only; ex post, for the scores given.
         """
-        others, single = self._others(other_scores)
+        others, single = other_rows(self.slate, other_scores)
         slate = self.slate
         verdict = np.array(
             [

@@ -10,6 +10,7 @@ import pytest
 
 from slateproof import corpora
 from slateproof.errors import InvalidInput
+from slateproof.learn.blend import Blend
 from slateproof.learn.evaluate import evaluate, held_out_scores
 from slateproof.learn.linucb import LinUCB
 from slateproof.learn.metrics import auc
@@ -107,3 +108,18 @@ def test_a_corpus_whose_test_users_have_one_row_is_refused(tmp_path: Any) -> Non
     corpus = corpora.load_table(tmp_path / "t.csv", user="u", item="i", response="r")
     with pytest.raises(InvalidInput, match="test user with at least two rows"):
         evaluate(Popularity().fit(corpus), corpus)
+
+
+def test_a_blend_is_evaluated_on_the_catalogue_as_one_pool() -> None:
+    """Padding and neighbours would change what its scores are standardised by."""
+    scorer = Blend(Popularity(), LinUCB(), 0.5).fit(CORPUS)
+    rows = held_out_scores(scorer, CORPUS)
+    user = int(rows.user[0])
+    mine = np.arange(CORPUS.user_starts[user], CORPUS.user_starts[user + 1])
+    seen = mine[: mine.size // 2]
+    context = Context(np.array([user]), np.array([0.5]), np.array([0.5]), np.array([0.5]))
+    session = scorer.begin(context, 42)
+    ones = np.ones((1, seen.size), bool)
+    session = scorer.update(session, context, Feedback(CORPUS.item[seen][None].astype(np.int64), ones, CORPUS.positive[seen][None]))
+    scores = scorer.score(session, context, np.arange(len(CORPUS.items))[None]).scores[0]
+    np.testing.assert_allclose(rows.scores[rows.user == user], scores[CORPUS.item[mine[mine.size // 2 :]]], atol=1e-12)

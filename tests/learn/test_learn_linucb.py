@@ -7,7 +7,7 @@ import pytest
 
 from slateproof import corpora
 from slateproof.errors import InvalidInput
-from slateproof.learn.features import item_features
+from slateproof.learn.features import item_features, training_difficulty
 from slateproof.learn.linucb import LinUCB
 from slateproof.learn.protocol import Context, Feedback
 
@@ -18,7 +18,7 @@ X = item_features(CORPUS).dense()
 def test_features_are_bias_difficulty_and_tags() -> None:
     assert X.shape == (len(CORPUS.items), 2 + len(CORPUS.items.tag_names))
     np.testing.assert_array_equal(X[:, 0], 1.0)
-    np.testing.assert_array_equal(X[:, 1], CORPUS.items.difficulty)
+    np.testing.assert_array_equal(X[:, 1], training_difficulty(CORPUS))
     np.testing.assert_array_equal(X[:, 2:], CORPUS.items.tag_vectors())
 
 
@@ -28,7 +28,7 @@ def test_items_may_have_many_tags_or_none(tmp_path) -> None:
     corpus = corpora.load_table(tmp_path / "t.csv", user="u", item="i", response="r", tags="t")
     dense = item_features(corpus).dense()
     np.testing.assert_allclose(dense[:, 2:], corpus.items.tag_vectors())
-    np.testing.assert_array_equal(dense[:, 1], corpus.items.difficulty)
+    np.testing.assert_array_equal(dense[:, 1], training_difficulty(corpus))
 
 
 @pytest.mark.parametrize("l2", [1.0, 0.3])

@@ -13,10 +13,12 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from slateproof import corpora
 from slateproof.errors import InvalidInput
 from slateproof.learn.estimator import FromEstimator, training_rows
+from slateproof.learn.features import training_difficulty
 from slateproof.learn.protocol import Context, Feedback
 from slateproof.learn.wrap import Ask, CallableScorer, FromCallable
 
 CORPUS = corpora.demo()
+DIFFICULTY = training_difficulty(CORPUS)
 
 
 def mine(ask: Ask) -> Any:
@@ -105,7 +107,7 @@ def test_training_rows_know_the_past_of_their_own_user_only() -> None:
         past: list[bool] = []
         for r in range(CORPUS.user_starts[u], CORPUS.user_starts[u + 1]):
             item = int(CORPUS.item[r])
-            head = [(sum(past) + 0.5) / (len(past) + 1), np.log1p(len(past)), CORPUS.items.difficulty[item]]
+            head = [(sum(past) + 0.5) / (len(past) + 1), np.log1p(len(past)), DIFFICULTY[item]]
             np.testing.assert_allclose(rows[at], [*head, *CORPUS.items.tag_vectors()[item]], atol=1e-12)
             assert positive[at] == CORPUS.positive[r]
             past.append(bool(CORPUS.positive[r]))
@@ -121,7 +123,7 @@ def test_scores_are_the_estimators_on_the_sessions_rows() -> None:
     session = scorer.update(
         scorer.begin(context, 0), context, Feedback(np.array([[0, 1, 2]]), three, np.array([[True, False, True]]))
     )
-    row = [2.5 / 4.0, np.log(4.0), CORPUS.items.difficulty[9], *CORPUS.items.tag_vectors()[9]]
+    row = [2.5 / 4.0, np.log(4.0), DIFFICULTY[9], *CORPUS.items.tag_vectors()[9]]
     rows, positive = training_rows(CORPUS)
     expected = LogisticRegression().fit(rows, positive).predict_proba([row])[0, 1]
     assert scorer.score(session, context, np.array([[9]])).scores[0, 0] == pytest.approx(expected, abs=1e-9)

@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from math import fsum, sqrt
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -63,6 +63,9 @@ class BlendScorer:
 
     Scope: that of its parts, joined; ``ledger`` is the adaptive part's, or None where the anchor has none: then it is non-private.
     """
+
+    pooled: ClassVar[bool] = True
+    """A score depends on the other candidates of its pool."""
 
     def __init__(
         self, anchor: Scorer, adaptive: Scorer, anchor_weight: float, raw: bool = False, *, seed: int = 42, corpus_label: str = ""

@@ -1,7 +1,7 @@
 """Your own scikit-learn style estimator as operator L: it is fitted on (session so far, item) rows.
 
-A row is x = (k, log(1 + n), d(i), tag part of unit length), where n is the number of answers before this one and k their share of
-successes with one neutral answer of .5 added, so that it is defined at n = 0.
+A row is x = (k, log(1 + n), training difficulty, tag part of unit length), where n is the number of answers before this one and k
+their share of successes with one neutral answer of .5 added, so that it is defined at n = 0.
 
 Scope: non-private.
 """
@@ -18,6 +18,7 @@ import numpy as np
 from slateproof.corpora import Corpus
 from slateproof.errors import InvalidInput
 from slateproof.learn.checks import check_feedback, check_items, check_seed, finite
+from slateproof.learn.features import training_difficulty
 from slateproof.learn.modelfile import Model, package_versions, read_for, write
 from slateproof.learn.protocol import Context, Feedback, Progress, Scores
 from slateproof.types.columns import Floats, Ints
@@ -79,7 +80,7 @@ def training_rows(corpus: Corpus) -> tuple[Floats, Any]:
     order = corpus.order[train].astype(np.int64)
     first = np.arange(positive.size) - order
     return _features(
-        done[:-1] - done[first], order, corpus.items.difficulty, corpus.items.tag_vectors(), corpus.item[train]
+        done[:-1] - done[first], order, training_difficulty(corpus), corpus.items.tag_vectors(), corpus.item[train]
     ), positive
 
 
@@ -98,7 +99,7 @@ class EstimatorScorer:
 
     def __init__(self, estimator: Any, model: Model, corpus: Corpus) -> None:
         self.estimator, self._model = estimator, model
-        self._difficulty, self._tags = corpus.items.difficulty, corpus.items.tag_vectors()
+        self._difficulty, self._tags = training_difficulty(corpus), corpus.items.tag_vectors()
         self.scale = "probability" if _method(estimator) == "predict_proba" else "none"
 
     @property

@@ -2,7 +2,9 @@
 
 The protocol: every test user of the corpus' split with at least two rows is one session. The first half of the user's rows (rounded
 down) is observed through ``update``, eight rows to a round, in order; then the second half is scored in one go, without further
-updates. The state (k-hat, e-hat) before every call is the running mean that ``State.from_history`` gives; u stays .5.
+updates. The state (k-hat, e-hat) before every call is the running mean that ``State.from_history`` gives; u stays .5. A scorer
+whose scores depend on the pool (``pooled``, as a blend's do) scores the whole catalogue as one pool; the rows' items are read off.
+A scorer must not have read facts that count held-out rows; ``features.training_difficulty`` is the difficulty that does not.
 
 Scope: none; measurements.
 """
@@ -141,11 +143,16 @@ def _score_group(scorer: Scorer, corpus: Corpus, users: Ints, starts: Ints, seen
         session = scorer.update(session, context, feedback)
         done, tried = done + feedback.correct.sum(axis=1), tried + shown.sum(axis=1)
         context = _context(user, done, tried)
+    pool = np.tile(np.arange(len(corpus.items)), (GROUP, 1)) if getattr(scorer, "pooled", False) else None
+    whole = None if pool is None else scorer.score(session, context, pool).scores
     for rows in _blocks(starts, seen, total, CHUNK):
         asked = rows >= 0
+        scored[rows[asked]] = True
+        if whole is not None:
+            scores[rows[asked]] = np.take_along_axis(whole, corpus.item[rows].astype(np.int64), axis=1)[asked]
+            continue
         out = scorer.score(session, context, np.where(asked, corpus.item[rows], 0).astype(np.int64))
         scores[rows[asked]] = out.scores[asked]
-        scored[rows[asked]] = True
 
 
 def _blocks(starts: Ints, low: Ints, high: Ints, width: int) -> Iterator[Ints]:

@@ -34,7 +34,7 @@ ALPHA = 1.5
 
 @dataclass(frozen=True, slots=True)
 class LinUCB:
-    """Shared ridge over (1, d(i), tags), per-session posterior.
+    """Shared ridge over (1, training difficulty, tags), per-session posterior.
 
     Scope: non-private.
     """

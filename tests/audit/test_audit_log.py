@@ -237,3 +237,51 @@ def test_what_append_refuses_changes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
     with pytest.raises(LogExists, match="new or empty folder"):
         AuditLog.create(tmp_path / "log")
+
+
+def test_compaction_keeps_everything_valid(tmp_path: Path) -> None:
+    made = slates(50)
+    checkpoints = write_log(tmp_path / "log", made, commits=10)
+    with AuditLog.open(tmp_path / "log", key=KEY) as log:
+        assert log.compact(most=20) == 10
+        assert [(file.first, file.rows) for file in log.store.files()] == [(0, 20), (20, 20), (40, 10)]
+        assert log.compact(most=20) == 0
+        log.append(made[0])
+        last = log.commit()
+        assert [log.replay(i) for i in range(51)] == [*made, made[0]]
+        for older in checkpoints:
+            assert log.prove_since(older).verify(older.root, last.root)
+    report = verify_log(tmp_path / "log", checkpoints[2], KEY.public_key())
+    assert report.ok, report.to_text()
+
+
+def test_compaction_by_another_tool_does_no_harm(tmp_path: Path) -> None:
+    """Delta's OPTIMIZE keeps rows but not their order, and writes no checkpoint of ours."""
+    from deltalake import DeltaTable
+
+    made = slates(50)
+    checkpoints = write_log(tmp_path / "log", made, commits=10)
+    DeltaTable(tmp_path / "log").optimize.compact()
+    report = verify_log(tmp_path / "log", checkpoints[2], KEY.public_key())
+    assert report.ok, report.to_text()
+    with AuditLog.open(tmp_path / "log", key=KEY) as log:
+        assert [log.replay(i) for i in (0, 17, 49)] == [made[0], made[17], made[49]]
+        log.append(made[3])
+        last = log.commit()
+        assert log.prove_since(checkpoints[4]).verify(checkpoints[4].root, last.root)
+    DeltaTable(tmp_path / "log").optimize.compact()
+    assert verify_log(tmp_path / "log", last, KEY.public_key()).ok
+
+
+def test_many_commits_pass_delta_snapshots(tmp_path: Path) -> None:
+    """After a hundred commits Delta writes a snapshot of its own log; header, checkpoint and files must come through it."""
+    made = slates(4)
+    with AuditLog.create(tmp_path / "log", key=KEY) as log:
+        for number in range(104):
+            log.append(made[number % 4])
+            last = log.commit()
+    assert list((tmp_path / "log" / "_delta_log").glob("*.checkpoint.parquet"))
+    assert verify_log(tmp_path / "log", last, KEY.public_key()).ok
+    with AuditLog.open(tmp_path / "log", key=KEY) as log:
+        log.append(made[0])
+        assert log.commit().size == 105

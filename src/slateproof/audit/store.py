@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
 from deltalake.exceptions import DeltaError, TableNotFoundError
-from deltalake.transaction import AddAction
+from deltalake.transaction import AddAction, RemoveAction
 
 from slateproof.audit.checkpoint import Checkpoint
 from slateproof.audit.errors import LogExists, LogUnreadable, LogWriteFailed, NotALog
@@ -38,7 +38,7 @@ NOTE, PEAKS = "slateproof.checkpoint", "slateproof.peaks"
 ROWS = 4096
 """Rows per row group, and per batch when reading: a few megabytes at 100 candidates."""
 
-_LOG_ENTRIES_PER_SNAPSHOT = 100
+_PREFIX = "records-"
 _DICTIONARIES = [field.name for field in SCHEMA if field.type == pa.string()]
 _FLOATS = [f"{field.name}.list.element" for field in SCHEMA if field.type == pa.list_(pa.float64())]
 
@@ -151,21 +151,23 @@ class Store:
 
         On failure nothing new is visible. Compression runs beside the making of the next batch.
         """
-        path = f"records-{first:012d}-{uuid.uuid4().hex}.parquet"
+        path = f"{_PREFIX}{first:012d}-{uuid.uuid4().hex}.parquet"
         try:
             rows = self._write(path, records)
             size = self.folder.size(path)
         except OSError as why:
             self._discard(path)
             raise LogWriteFailed(f"{self.folder.uri}: records cannot be written ({why})") from why
-        stats = {"numRecords": rows, "minValues": {"index": first}, "maxValues": {"index": first + rows - 1}}
+        self._commit([_add(path, size, first, rows, int(time.time() * 1000), data_change=True)], *seal())
+
+    def _commit(self, actions: list[AddAction | RemoveAction], checkpoint: Checkpoint, peaks: Peaks) -> None:
         version = self._table.version() + 1
         try:
             self._table.create_write_transaction(
-                [AddAction(path, size, {}, int(time.time() * 1000), True, json.dumps(stats))],
+                actions,
                 "append",
                 SCHEMA,
-                commit_properties=_properties(*seal()),
+                commit_properties=_properties(checkpoint, peaks),
                 post_commithook_properties=PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False),
             )
             self._table.update_incremental()
@@ -230,14 +232,39 @@ class Store:
 
     def batches(self, columns: list[str] | None = None, start: int = 0, stop: int | None = None) -> Iterator[pa.RecordBatch]:
         """Records in the order of their places, a few thousand at a time; only files and row groups that may hold them."""
-        for file in self.files():
-            if file.last >= start and (stop is None or file.first < stop):
-                yield from self.file_batches(file, columns, start - file.first, None if stop is None else stop - file.first)
+        for group in self.groups():
+            first, last = group[0].first, max(file.last for file in group)
+            if last >= start and (stop is None or first < stop):
+                yield from self.group_batches(group, columns, start - first, None if stop is None else stop - first)
 
-    def file_batches(
-        self, file: DataFile, columns: list[str] | None = None, start: int = 0, stop: int | None = None
+    def groups(self) -> list[list[DataFile]]:
+        """The files in the order of their records; files whose ranges overlap, as other tools may write them, go together."""
+        groups: list[list[DataFile]] = []
+        reach = -1
+        for file in self.files():
+            if groups and file.first <= reach:
+                groups[-1].append(file)
+            else:
+                groups.append([file])
+            reach = max(reach, file.last)
+        return groups
+
+    def group_batches(
+        self, group: list[DataFile], columns: list[str] | None = None, start: int = 0, stop: int | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """The records of one file that stand in the row groups covering rows ``start`` to ``stop``."""
+        """The records of one group that stand in the row groups covering rows ``start`` to ``stop``.
+
+        Our own files are in order. What another tool rewrote (``OPTIMIZE`` keeps rows, not their order) is sorted in memory.
+        """
+        if len(group) == 1 and group[0].path.startswith(_PREFIX):
+            yield from self._file_batches(group[0], columns, start, stop)
+            return
+        wanted = None if columns is None else list(dict.fromkeys(["index", *columns]))
+        parts = [batch for file in group for batch in self._file_batches(file, wanted, 0, None)]
+        table = pa.Table.from_batches(parts).sort_by("index") if parts else pa.table({})
+        yield from (table if columns is None else table.select(columns)).to_batches(ROWS)
+
+    def _file_batches(self, file: DataFile, columns: list[str] | None, start: int, stop: int | None) -> Iterator[pa.RecordBatch]:
         try:
             with self.folder.input(file.path) as stream, pq.ParquetFile(stream, page_checksum_verification=True) as parquet:
                 groups = _groups(parquet.metadata, start, stop)
@@ -246,6 +273,26 @@ class Store:
                         yield _checked(batch, columns)
         except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as why:
             raise LogUnreadable(f"{file.path}: cannot be read ({why})") from why
+
+    def compact(self, checkpoint: Checkpoint, peaks: Peaks, most: int) -> int:
+        """Merge neighbouring files of together at most ``most`` records into one, in one commit; returns how many files went.
+
+        Records, places and checkpoints stay what they are. The old files are no longer referred to; ``vacuum`` removes them.
+        """
+        merges = [files for files in _neighbours(self.groups(), most) if len(files) > 1]
+        actions: list[AddAction | RemoveAction] = []
+        now = int(time.time() * 1000)
+        try:
+            for files in merges:
+                path = f"{_PREFIX}{files[0].first:012d}-{uuid.uuid4().hex}.parquet"
+                rows = self._write(path, (batch for file in files for batch in self.group_batches([file])))
+                actions.append(_add(path, self.folder.size(path), files[0].first, rows, now, data_change=False))
+                actions += [RemoveAction(file.path, False, now) for file in files]
+        except OSError as why:
+            raise LogWriteFailed(f"{self.folder.uri}: records cannot be written ({why})") from why
+        if actions:
+            self._commit(actions, checkpoint, peaks)
+        return sum(map(len, merges))
 
     def leaves(self, stop: int | None = None) -> bytes:
         """The stored leaf hashes of the first ``stop`` records, 32 bytes each."""
@@ -287,6 +334,27 @@ def _groups(metadata: Any, start: int, stop: int | None) -> list[int]:
             groups.append(group)
         row += rows
     return groups
+
+
+def _add(path: str, size: int, first: int, rows: int, now: int, *, data_change: bool) -> AddAction:
+    stats = {"numRecords": rows, "minValues": {"index": first}, "maxValues": {"index": first + rows - 1}}
+    return AddAction(path, size, {}, now, data_change, json.dumps(stats))
+
+
+def _neighbours(groups: list[list[DataFile]], most: int) -> list[list[DataFile]]:
+    """Runs of our own neighbouring files with at most ``most`` records together."""
+    runs: list[list[DataFile]] = []
+    rows = most
+    for group in groups:
+        if len(group) > 1 or not group[0].path.startswith(_PREFIX):
+            rows = most
+            continue
+        rows += group[0].rows
+        if rows > most or not runs:
+            runs.append([])
+            rows = group[0].rows
+        runs[-1].append(group[0])
+    return runs
 
 
 def _entry(version: int) -> str:

@@ -135,15 +135,15 @@ class _Verification:
     def _stream(self) -> Iterator[pa.RecordBatch]:
         """All records; a file that cannot be read is a problem, and the others are still looked at."""
         try:
-            files = self.store.files()
+            groups = self.store.groups()
         except LogUnreadable as why:
             self.findings.add("unreadable", None, str(why))
             return
-        for file in files:
+        for group in groups:
             try:
-                yield from self.store.file_batches(file)
+                yield from self.store.group_batches(group)
             except LogUnreadable as why:
-                self.findings.add("unreadable", file.first, str(why))
+                self.findings.add("unreadable", group[0].first, str(why))
 
     def _batch(self, batch: pa.RecordBatch, size: int, agreed: Future[Any]) -> None:
         first = len(self.leaves) // HASH

@@ -60,16 +60,18 @@ class Pool:
         if size == 0:
             raise InvalidInput("ids", "a pool needs at least one candidate")
         rank = rank_ids(names)
-        columns: dict[str, Floats | None] = {"targets": None, "widths": None}
-        columns["scores"] = as_floats(scores, "scores", size, names)
-        if targets is not None:
-            columns["targets"] = as_floats(targets, "targets", size, names)
-            check_range(columns["targets"], "targets", 0.0, 1.0, names)  # type: ignore[arg-type]
-        if widths is not None:
-            columns["widths"] = as_floats(widths, "widths", size, names)
-            check_range(columns["widths"], "widths", 0.0, np.inf, names)  # type: ignore[arg-type]
-        source = _source(names, vectors, similarity, tags)
-        _fill(self, _ids=names, similarity=source, rows=frozen(np.arange(size)), rank=frozen(rank), catalog=None, **columns)
+        mu = as_floats(scores, "scores", size, names)
+        facts = None if targets is None else as_floats(targets, "targets", size, names)
+        sigma = None if widths is None else as_floats(widths, "widths", size, names)
+        if facts is not None:
+            check_range(facts, "targets", 0.0, 1.0, names)
+        if sigma is not None:
+            check_range(sigma, "widths", 0.0, np.inf, names)
+        source, rows = _source(names, vectors, similarity, tags), frozen(np.arange(size))
+        _fill(
+            self, _ids=names, scores=mu, targets=facts, widths=sigma,
+            similarity=source, rows=rows, rank=frozen(rank), catalog=None,
+        )  # fmt: skip
 
     @classmethod
     def _trusted(cls, **fields: Any) -> Pool:

@@ -1,0 +1,121 @@
+"""Operator L inside the loop: scorers on one scale, an anchor mixed in, disturbed updates.
+
+*Scale.* The selector's constants (target gain, novelty) are written for scores in [0, 1]. Scorers that give logits are passed through
+the sigmoid; the others are used as they come. With an anchor, both parts are standardised within the pool and the mix is put back on
+the adaptive part's scale,
+
+    mu = mean_a + sd_a (w z_anchor + (1 - w) z_adaptive),    widths (1 - w) sigma,
+
+so that w = 0 is the adaptive mode itself and the constants keep their meaning.
+
+Scope: that of the parts; anchored where the anchor was fitted on protected data without privacy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from slateproof.errors import InvalidInput
+from slateproof.learn.blend import standardised
+from slateproof.learn.protocol import Context, Feedback, Scorer, Scores
+from slateproof.simulate.draws import Draws
+from slateproof.simulate.modes import TIERS, Mode
+from slateproof.simulate.responses.core import sigmoid
+from slateproof.types.columns import Floats, Ints
+
+__all__ = ["Scoring", "scoring_of", "width_reference"]
+
+LOGITS = ("two-tower",)
+"""Scorers without a ``scale`` of their own whose scores are logits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """The scorers of a mode, ready to run. A session is the pair of the parts' sessions, None where a part is missing.
+
+    Scope: that of the parts.
+    """
+
+    mode: Mode
+    adaptive: Scorer | None
+    anchor: Scorer | None
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return " + ".join(part.name for part in (self.adaptive, self.anchor) if part is not None) or "no scorer"
+
+    def begin(self, context: Context, seed: int) -> tuple[Any, Any]:
+        """Fresh sessions."""
+        adaptive, anchor = (None if part is None else part.begin(context, seed) for part in (self.adaptive, self.anchor))
+        return adaptive, anchor
+
+    def score(self, session: tuple[Any, Any], context: Context, items: Ints) -> Scores:
+        """Scores on the selector's scale."""
+        if self.adaptive is None:
+            return Scores(np.zeros(items.shape), None)
+        own = self.adaptive.score(session[0], context, items)
+        scores = _on_scale(self.adaptive, own.scores)
+        if self.anchor is None:
+            return Scores(scores, own.widths)
+        weight = self.mode.anchor_weight
+        anchored, _ = standardised(self.anchor.score(session[1], context, items).scores)
+        adaptive, scale = standardised(scores)
+        middle = scores.mean(axis=1, keepdims=True)
+        mixed = middle + scale[:, None] * (weight * anchored + (1.0 - weight) * adaptive)
+        return Scores(mixed, None if own.widths is None else (1.0 - weight) * own.widths)
+
+    def update(self, session: tuple[Any, Any], context: Context, feedback: Feedback, draws: Draws, keys: Any, t: int) -> Any:
+        """The adaptive part learns, disturbed where the mode has a tier; the anchor stays as it is."""
+        if self.adaptive is None or not self.mode.updates:
+            return session
+        after = self.adaptive.update(session[0], context, feedback)
+        if self.mode.tier is not None:
+            after = _disturbed(self.adaptive, session[0], after, self.mode.tier, draws, keys, t)
+        return after, session[1]
+
+
+def scoring_of(mode: Mode, scorers: Mapping[str, Scorer]) -> Scoring:
+    """The mode with its fitted scorers, by learner name."""
+    parts = [None if name is None else scorers[name] for name in (mode.learner, mode.anchor)]
+    if mode.tier is not None and not hasattr(parts[0], "online"):
+        raise InvalidInput("modes.tier", "needs the two-tower: only its online update has a gradient to disturb", mode.learner)
+    return Scoring(mode, *parts)
+
+
+def _on_scale(scorer: Scorer, scores: Floats) -> Floats:
+    scale = getattr(scorer, "scale", "logit" if scorer.name in LOGITS else "none")
+    return np.asarray(sigmoid(scores)) if scale == "logit" else scores
+
+
+def _disturbed(scorer: Any, before: Any, after: Any, tier: str, draws: Draws, keys: Any, t: int) -> Any:
+    """The round's gradient clipped to C and N(0, sigma^2 C^2) added to each of its numbers: a nominal tier's update.
+
+    The history that the state tower reads and the widths stay raw: this is a stress test, not a mechanism.
+    """
+    how, rate = TIERS[tier], scorer.online.rate
+    step = [np.asarray(getattr(after, name) - getattr(before, name), np.float64) / rate for name in ("offset", "level")]
+    gradient = np.column_stack(step)
+    norm = np.linalg.norm(gradient, axis=1, keepdims=True)
+    gradient *= np.minimum(1.0, how.clip / np.maximum(norm, 1e-300))
+    places = np.tile(np.arange(gradient.shape[1]), (gradient.shape[0], 1))
+    noise = ndtri(draws.uniforms("tier", keys, t, places))
+    gradient += how.noise * how.clip * noise
+    moved = (rate * gradient).astype(np.float32)
+    return after._replace(offset=before.offset + moved[:, :-1], level=before.level + moved[:, -1])
+
+
+def width_reference(scoring: Scoring, users: Ints, pools: Ints, floor: float, seed: int) -> float | None:
+    """sigma_ref: the 95th percentile of the widths of fresh sessions of training ``users`` (S,) on training ``pools`` (S, n).
+
+    None where the scorer knows no uncertainty. Public to the run: fixed before any evaluation.
+    """
+    half = np.full(users.size, 0.5)
+    context = Context(users, half, half, half)
+    widths = scoring.score(scoring.begin(context, seed), context, pools).widths
+    return None if widths is None else max(floor, float(np.quantile(widths, 0.95)))

@@ -1,0 +1,212 @@
+"""The four response models and the artifact's: the conformance suite, and what sets each apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from slateproof.errors import InvalidInput
+from slateproof.simulate.draws import Draw, Draws
+from slateproof.simulate.responses import IRT, MIRT, MODELS, ZPD, ContextualZPD, Legacy, response_model
+
+from response_conformance import SESSIONS, ResponseConformance, keys_of, live, slate, start_of
+
+
+class Ours(ResponseConformance):
+    rewarding: ClassVar[float] = 0.05
+    """A difficulty at which the reward exceeds the reference: easy where accuracy engages, in the zone where matches do."""
+
+    def setting(self, name: str) -> dict[str, Any]:
+        # Easy items for learners above the centre: slopes and rewards have one sign there.
+        if name in ("ability_slope", "slip"):
+            return {"start": start_of(0.8)}
+        if name == "difficulty_slope":
+            return {"difficulty": 0.9}
+        if name == "spread":
+            return {"rounds": 1}
+        if name == "engagement_gain":
+            return {"difficulty": self.rewarding}
+        return {}
+
+    def test_learning_is_possible_and_bounded_and_forgetting_ends_at_the_start(self) -> None:
+        run = live(self.model, rounds=60, difficulty=0.5)
+        assert run["ability"][-1].mean() > run["ability"][0].mean() + 0.05
+        assert run["ability"].max() <= 1.0
+        idle = live(replace(self.model, attempt_base=-60.0), rounds=30)
+        assert idle["attempts"].sum() == 0
+        assert np.array_equal(idle["ability"][0], idle["ability"][-1])
+        relapse = live(replace(self.model, learning_rate=0.0), rounds=5)
+        assert np.array_equal(relapse["ability"][0], relapse["ability"][-1])
+
+    def test_learning_needs_attempts(self) -> None:
+        shy, keen = (live(replace(self.model, attempt_base=base)) for base in (-2.0, 2.0))
+        assert shy["ability"][-1].mean() < keen["ability"][-1].mean()
+
+
+class TestIRT(Ours):
+    model: ClassVar[Any] = IRT()
+
+    def test_the_equation(self) -> None:
+        """Independent restatement of P(correct), for one learner and one item."""
+        model = IRT(spread=0.0)
+        chance = live(model, start_of(0.7, 2), rounds=1, difficulty=0.4)["chance"][0, 0, 0]
+        z = 0.0 + 4.0 * (0.7 - 0.5) - 4.0 * (0.4 - 0.5) - 0.3 * 0.4
+        assert chance == pytest.approx(0.05 + (1 - 0.05 - 0.01) / (1 + np.exp(-z)), abs=1e-12)
+
+    def test_practice_teaches_whatever_the_difficulty(self) -> None:
+        model = IRT(error_gain=1.0)
+        easy, hard = (live(model, difficulty=d)["ability"][-1] for d in (0.1, 0.9))
+        # Engagement follows accuracy, so attempts differ a little; per attempt the gain is the same.
+        assert abs(easy.mean() - hard.mean()) < 0.1
+
+
+class TestMIRT(Ours):
+    model: ClassVar[Any] = MIRT()
+
+    def sides(self, name: str) -> tuple[float, float]:
+        return (4, 16) if name == "skills" else super().sides(name)
+
+    def setting(self, name: str) -> dict[str, Any]:
+        if name == "general":
+            return {"rounds": 1, "difficulty": 0.5}
+        return {"rounds": 1} if name == "skills" else super().setting(name)
+
+    def measure(self, name: str, quantity: str) -> Any:
+        # ``general`` draws the skills' chances together: what it spreads are the chances of equally hard items.
+        return (lambda run: run["chance"][0].std()) if name == "general" else super().measure(name, quantity)
+
+    def test_practice_moves_its_own_skill_most(self) -> None:
+        model, keys, shown = MIRT(attempt_base=50.0), keys_of(), slate(0)
+        shown = replace(shown, skill=np.full(shown.items.shape, 3))
+        people = model.begin(start_of(), Draw(Draws(3), keys, -1, np.zeros((SESSIONS, 0), np.int64)))
+        draw = Draw(Draws(3), keys, 0, shown.items)
+        after = model.advance(people, shown, model.respond(people, shown, draw), draw)
+        moved = (after.theta - people.theta).mean(axis=0)
+        assert moved.argmax() == 3
+        assert (np.delete(moved, 3) < moved[3] / 3).all()
+        assert (np.delete(moved, 3) > 0.0).all()
+
+
+class TestZPD(Ours):
+    model: ClassVar[Any] = ZPD()
+    rewarding = 0.36
+
+    def setting(self, name: str) -> dict[str, Any]:
+        if name in ("zone_success", "zone_width"):
+            return {"start": start_of(0.7), "difficulty": 0.2}
+        if name == "engagement_fatigue":
+            return {"start": start_of(fatigue=0.9)}
+        return super().setting(name)
+
+    def measure(self, name: str, quantity: str) -> Any:
+        return _preference if name == "attraction" else super().measure(name, quantity)
+
+    def test_only_the_zone_teaches(self) -> None:
+        model = replace(self.model, spread=0.0, zone_width=0.05)
+        gains = {d: live(model, start_of(0.5), rounds=6, difficulty=d) for d in (0.0, 0.25, 1.0)}
+        gain = {d: (run["ability"][-1] - run["ability"][0]).mean() for d, run in gains.items()}
+        assert gain[0.25] > 5 * max(gain[0.0], gain[1.0], 1e-6)
+
+
+def _preference(run: dict[str, Any]) -> float:
+    """Spread of attempts over items by chance of success: how choosy learners are."""
+    tried = np.concatenate([r.attempted.ravel() for r in run["raw"]])
+    chance = run["chance"].reshape(-1)
+    inside = np.abs(chance - 0.7) < 0.15
+    return float(tried[inside].mean() - tried[~inside].mean())
+
+
+class TestContextualZPD(TestZPD):
+    model: ClassVar[Any] = ContextualZPD()
+
+    def setting(self, name: str) -> dict[str, Any]:
+        if name == "fatigue_shift":
+            return {"start": start_of(0.7), "difficulty": 0.2}
+        if name in ("mood_step", "mood_effect"):
+            return {"start": start_of(0.8), "difficulty": 0.2}
+        return super().setting(name)
+
+    def test_tired_learners_need_easier_items(self) -> None:
+        model = replace(self.model, depletion=0.0, fatigue_cost=0.0, zone_width=0.1, spread=0.0, recovery=0.0, fatigue_gain=0.0)
+
+        def best(fatigue: float) -> float:
+            gains = [live(model, start_of(0.5, fatigue=fatigue), rounds=3, difficulty=d) for d in np.linspace(0.0, 1.0, 21)]
+            return float(np.linspace(0.0, 1.0, 21)[np.argmax([(g["ability"][-1] - g["ability"][0]).mean() for g in gains])])
+
+        assert best(0.9) < best(0.1)
+
+    def test_fatigue_grows_along_the_slate(self) -> None:
+        chance = live(replace(self.model, depletion=0.1), rounds=1, difficulty=0.5)["chance"][0]
+        assert (np.diff(chance, axis=1) < 0.0).all()
+
+
+class TestLegacy(ResponseConformance):
+    model: ClassVar[Any] = Legacy()
+
+    def sides(self, name: str) -> tuple[float, float]:
+        return {
+            "zone_offset": (0.0, 0.8),
+            "budget_sd": (0.1, 2.0),
+            "noise": (0.0, 0.1),
+            "zone_width": (0.05, 1.0),
+            "rank_decay": (0.2, 1.0),
+        }.get(name, super().sides(name))
+
+    def measure(self, name: str, quantity: str) -> Any:
+        """Choice parameters move what is tried, not how much: their quantity is the difficulty and the place of attempts."""
+        special = {"zone_offset": _success, "zone_width": _success_spread, "rank_decay": _late}
+        return special.get(name, super().measure(name, quantity))
+
+    def setting(self, name: str) -> dict[str, Any]:
+        return {"rounds": 2, "start": start_of(sessions=400)} if name == "zone_width" else {}
+
+    def test_it_forgets_as_the_artifact_did(self) -> None:
+        run = live(self.model, start_of(0.9), rounds=20)
+        assert run["ability"][-1].mean() < 0.3
+
+
+def _tried_chance(run: dict[str, Any]) -> Any:
+    tried = np.concatenate([r.attempted.ravel() for r in run["raw"]])
+    return run["chance"].reshape(-1)[tried]
+
+
+def _success(run: dict[str, Any]) -> float:
+    return float(_tried_chance(run).mean())
+
+
+def _success_spread(run: dict[str, Any]) -> float:
+    return float(_tried_chance(run).std())
+
+
+def _late(run: dict[str, Any]) -> float:
+    places = np.concatenate([np.nonzero(r.attempted)[1] for r in run["raw"]])
+    return float(places.mean())
+
+
+def test_the_models_differ() -> None:
+    """Same learners, same slates, same numbers: five different outcomes."""
+    runs = {name: live(response_model(name)) for name in MODELS}
+    names = list(runs)
+    for place, one in enumerate(names):
+        for two in names[place + 1 :]:
+            assert not np.allclose(runs[one]["chance"], runs[two]["chance"], atol=1e-3) or not np.allclose(
+                runs[one]["ability"], runs[two]["ability"], atol=1e-3
+            ), (one, two)
+            assert not np.array_equal(runs[one]["attempts"], runs[two]["attempts"]), (one, two)
+
+
+def test_unknown_names_and_parameters_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="models: must be among irt, mirt, zpd, contextual_zpd, legacy"):
+        response_model("irrt")
+    with pytest.raises(InvalidInput, match=r"parameters\.irt: has only ability_slope") as refused:
+        response_model("irt", zone_width=0.1)
+    assert refused.value.value == "zone_width"
+    with pytest.raises(InvalidInput, match=r"guess: must lie in \[0, 1\] \(got 1.5\)"):
+        response_model("irt", guess=1.5)
+    with pytest.raises(InvalidInput, match="skills: must be a whole number, at least 2"):
+        response_model("mirt", skills=1)
+    with pytest.raises(InvalidInput, match="zone_width: must be above 0"):
+        response_model("zpd", zone_width=0.0)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from slateproof.audit.batchrows import Span, is_columnar, rows_of_span
+from slateproof.audit.batchrows import Span, is_columnar
 from slateproof.audit.catalogs import CatalogShelf
 from slateproof.audit.checkpoint import Checkpoint
 from slateproof.audit.committer import Committer
@@ -23,35 +22,31 @@ from slateproof.audit.header import Header
 from slateproof.audit.keys import PrivateKeyLike, PublicKey, PublicKeyLike, private_key
 from slateproof.audit.lock import WriterLock
 from slateproof.audit.merkle import ConsistencyProof, InclusionProof, Peaks, consistency, inclusion
+from slateproof.audit.pending import (
+    MarginAndRadius,
+    Waiting,
+    catalogs_of,
+    check_kept,
+    check_slate,
+    entry_of,
+    labels_of,
+    row_batches,
+    waiting_bytes,
+)
 from slateproof.audit.replay import replay_record
 from slateproof.audit.report import VerifyReport
-from slateproof.audit.rows import Entry, asks_nothing, bytes_of, rows_of
+from slateproof.audit.rows import Entry
 from slateproof.audit.seal import seal
 from slateproof.audit.store import ROWS, Store
 from slateproof.audit.verify import verify_store
 from slateproof.errors import InvalidInput
-from slateproof.types import Catalog, Pool, Slate
-from slateproof.types.poolbatch import PoolBatch
+from slateproof.types import Slate
 from slateproof.types.slatebatch import SlateBatch
 
-__all__ = ["AuditLog", "MarginAndRadius"]
+__all__ = ["AuditLog"]
 
 DEFAULT_PENDING = 64 << 20
 """Bytes of waiting slates above which ``append`` commits by itself."""
-
-
-class MarginAndRadius(Protocol):
-    """What the log takes from a certificate."""
-
-    @property
-    def margin(self) -> float:
-        """Gamma, rounded down."""
-        ...
-
-    @property
-    def radius(self) -> float:
-        """The l-infinity radius, rounded down."""
-        ...
 
 
 class AuditLog:
@@ -77,7 +72,7 @@ class AuditLog:
         self._key = key
         self._lock = lock
         self._guard = threading.RLock()
-        self._pending: list[Entry | Span] = []
+        self._pending: list[Waiting] = []
         self._pending_bytes = 0
         self._max_pending = max_pending_bytes
         self._shelf = CatalogShelf(store.folder)
@@ -166,7 +161,7 @@ class AuditLog:
         movement: float | None = None,
     ) -> None:
         """Add a slate to what waits for the next commit. Labels are stored as text."""
-        self._add([_entry(slate, round_id, subject, certificate, movement)])
+        self._add([entry_of(slate, round_id, subject, certificate, movement)])
 
     def append_batch(
         self,
@@ -178,24 +173,24 @@ class AuditLog:
         """Add many slates, a ``SlateBatch`` column by column; ``round_ids`` and ``subjects`` have one label per slate."""
         if isinstance(slates, SlateBatch) and is_columnar(slates):
             size = len(slates)
-            rounds, who = _labels("round_ids", round_ids, size), _labels("subjects", subjects, size)
+            rounds, who = labels_of("round_ids", round_ids, size), labels_of("subjects", subjects, size)
             pieces = ((first, min(first + ROWS, size)) for first in range(0, size, ROWS))
             self._add([Span(slates, a, b, rounds[a:b], who[a:b]) for a, b in pieces])
             return
         listed = list(slates)
-        rounds, who = _labels("round_ids", round_ids, len(listed)), _labels("subjects", subjects, len(listed))
+        rounds, who = labels_of("round_ids", round_ids, len(listed)), labels_of("subjects", subjects, len(listed))
         for slate in listed:
-            _check_slate(slate)
+            check_slate(slate)
         self._add([Entry(slate, r, s, None, None) for slate, r, s in zip(listed, rounds, who, strict=True)])
 
-    def _add(self, items: Sequence[Entry | Span]) -> None:
+    def _add(self, items: Sequence[Waiting]) -> None:
         with self._guard:
             self._claim()
             for item in items:
                 if self._store.header.level == "replay":
-                    _check_kept(item)
+                    check_kept(item)
                 self._pending.append(item)
-                self._pending_bytes += _bytes_of(item)
+                self._pending_bytes += waiting_bytes(item)
                 if self._pending_bytes >= self._max_pending:
                     self.commit()
         if self._committer is not None:
@@ -215,9 +210,9 @@ class AuditLog:
                 return self._checkpoint
             self._claim()
             if self._store.header.level == "replay":
-                for catalog in _catalogs(self._pending):
+                for catalog in catalogs_of(self._pending):
                     self._shelf.put(catalog)
-            self._write(_row_batches(self._pending, self._store.header.context), len(self._pending))
+            self._write(row_batches(self._pending, self._store.header.context), len(self._pending))
             self._pending.clear()
             self._pending_bytes = 0
             return self._checkpoint
@@ -254,7 +249,7 @@ class AuditLog:
         checkpoint, peaks = self._store.last()
         if checkpoint == tried:
             del self._pending[:items]
-            self._pending_bytes = sum(map(_bytes_of, self._pending))
+            self._pending_bytes = sum(map(waiting_bytes, self._pending))
             self._checkpoint, self._peaks = checkpoint, peaks
         elif checkpoint != self._checkpoint:
             raise LogUnreadable("another writer appended to this log; open it again")
@@ -359,76 +354,6 @@ class AuditLog:
 
 def _lock(store: Store) -> WriterLock | None:
     return None if store.folder.local is None else WriterLock(store.folder.local)
-
-
-def _entry(slate: Slate, round_id: Any, subject: Any, certificate: MarginAndRadius | None, movement: float | None) -> Entry:
-    _check_slate(slate)
-    certified = None if certificate is None else (float(certificate.margin), float(certificate.radius))
-    moved = None if movement is None else float(movement)
-    return Entry(slate, _label("round_id", round_id), _label("subject", subject), certified, moved)
-
-
-def _check_slate(slate: Any) -> None:
-    if not isinstance(slate, Slate):
-        raise InvalidInput("slate", "must be a Slate", type(slate).__name__)
-
-
-def _bytes_of(item: Entry | Span) -> int:
-    if isinstance(item, Entry):
-        return bytes_of(item.slate)
-    offsets = item.slates.pools.offsets
-    return 2048 * len(item) + 64 * int(offsets[item.last] - offsets[item.first])
-
-
-def _catalogs(items: Sequence[Entry | Span]) -> list[Catalog]:
-    """The catalogues that waiting slates refer to, each once."""
-    found = {id(pool.catalog): pool.catalog for pool in (_pools(item) for item in items)}
-    return [catalog for catalog in found.values() if catalog is not None]
-
-
-def _pools(item: Entry | Span) -> Pool | PoolBatch:
-    return item.slates.pools if isinstance(item, Span) else item.slate.pool
-
-
-def _row_batches(items: Sequence[Entry | Span], context: Mapping[str, str | None]) -> Iterator[pa.RecordBatch]:
-    """Rows of everything that waits, in order, a few thousand at a time."""
-    for columnar, group in groupby(items, lambda item: isinstance(item, Span)):
-        if columnar:
-            for span in group:
-                yield rows_of_span(span, context)  # type: ignore[arg-type]
-            continue
-        entries: list[Any] = list(group)
-        for first in range(0, len(entries), ROWS):
-            yield rows_of(entries[first : first + ROWS], context)
-
-
-def _label(field: str, value: Any) -> str | None:
-    if value is None or type(value) is str:
-        return value
-    if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise InvalidInput(field, "must be a string or an integer", value)
-    return str(value)
-
-
-def _labels(field: str, values: Iterable[Any] | None, size: int) -> list[str | None]:
-    if values is None:
-        return [None] * size
-    listed = list(values)
-    if len(listed) != size:
-        raise InvalidInput(field, f"must have one label per slate ({size})", len(listed))
-    return [_label(field, value) for value in listed]
-
-
-def _check_kept(item: Entry | Span) -> None:
-    """Refuse slates whose similarities are neither kept nor to be computed again."""
-    if isinstance(item, Span):
-        kept = item.slates.queried is not None or (item.slates.pools.source.kind == "none" and item.slates.pools.matrices is None)
-    else:
-        slate = item.slate
-        kept = getattr(slate.steps, "similarities", True) is not None or slate.pool.similarity.kind == "none"
-        kept = kept or asks_nothing(slate.rule, slate.levers)
-    if not kept and _pools(item).catalog is None:
-        raise InvalidInput("slate", "its similarities were not kept; a replay log needs them, or a pool from a catalogue")
 
 
 def _check_limits(seconds: float | None, pending: int) -> None:

@@ -57,6 +57,8 @@ def extra(module: str, learner: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as why:
+        if why.name is None or why.name.startswith("slateproof"):
+            raise
         rule = f"{learner} needs the extra 'learn' ({why.name} is missing): pip install 'slateproof[learn]'"
         raise InvalidInput("learner", rule, learner) from why
 

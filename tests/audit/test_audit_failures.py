@@ -261,3 +261,32 @@ def test_the_golden_log_of_every_version_verifies(version: int) -> None:
     report = verify_log(folder, GOLDEN / f"v{version}.checkpoint", vkey)
     assert report.ok, report.to_text()
     assert (report.size, report.replayed) == (24, 24)
+
+
+def test_the_object_store_road_writes_and_verifies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything through Delta's object store interface, as for S3, on a local folder: no lock, no fsync, no local paths."""
+    import pyarrow.fs as pafs
+    from deltalake.fs import DeltaStorageHandler
+
+    real = Folder.__init__
+
+    def remote(self: Folder, location: Any, options: Any = None) -> None:
+        real(self, location, options)
+        self.local = None
+        self.files = pafs.PyFileSystem(DeltaStorageHandler(self.uri))
+
+    (tmp_path / "log").mkdir()
+    monkeypatch.setattr(Folder, "__init__", remote)
+    made = slates(16)
+    checkpoints = write_log(tmp_path / "log", made, commits=3)
+    assert not (tmp_path / "log" / "_writer.lock").exists()
+    with AuditLog.open(tmp_path / "log", key=KEY) as log:
+        assert log.compact() == 3
+        log.append(made[0])
+        assert log.commit().size == 17
+        assert log.replay(5) == made[5]
+    assert verify_log(tmp_path / "log", checkpoints[1], PUBLIC).ok
+    with pytest.raises(NotALog):
+        AuditLog.open(tmp_path)
+    with pytest.raises(LogExists):
+        AuditLog.create(tmp_path / "log")

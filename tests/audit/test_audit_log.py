@@ -285,3 +285,26 @@ def test_many_commits_pass_delta_snapshots(tmp_path: Path) -> None:
     with AuditLog.open(tmp_path / "log", key=KEY) as log:
         log.append(made[0])
         assert log.commit().size == 105
+
+
+def test_a_log_verifies_while_it_grows(tmp_path: Path) -> None:
+    made = slates(8)
+    with AuditLog.create(tmp_path / "log", key=KEY) as log:
+        log.append_batch(made)
+        log.commit()
+        stop = threading.Event()
+
+        def grow() -> None:
+            while not stop.is_set():
+                log.append_batch(made)
+                log.commit()
+
+        thread = threading.Thread(target=grow)
+        thread.start()
+        try:
+            reports = [log.verify() for _ in range(6)]
+        finally:
+            stop.set()
+            thread.join()
+        assert all(report.ok for report in reports), next(r for r in reports if not r.ok).to_text()
+        assert reports[-1].size > reports[0].size

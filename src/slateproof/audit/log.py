@@ -300,10 +300,8 @@ class AuditLog:
         *,
         progress: Callable[[int, int], None] | None = None,
     ) -> VerifyReport:
-        """Check everything that was committed; see ``verify_store``."""
-        with self._guard:
-            self._store.refresh()
-        return verify_store(self._store, checkpoint, public_key, progress)
+        """Check everything that was committed when the call began; see ``verify_store``."""
+        return verify_store(self._store.snapshot(), checkpoint, public_key, progress)
 
     def replay(self, index: int) -> Slate:
         """Select record ``index`` again from its logged inputs, whose digest is checked first."""

@@ -130,6 +130,10 @@ class Store:
         folder = Folder(location, options)
         if folder.local is not None and not (folder.local / "_delta_log").is_dir():
             raise NotALog(f"{folder.uri}: holds no slateproof log")
+        return cls._load(folder)
+
+    @classmethod
+    def _load(cls, folder: Folder) -> Store:
         try:
             return cls(folder, DeltaTable(folder.uri, storage_options=folder.options))
         except TableNotFoundError as why:
@@ -138,6 +142,10 @@ class Store:
             if isinstance(why, InvalidInput):
                 raise
             raise LogUnreadable(f"{folder.uri}: the Delta log cannot be read ({why})") from why
+
+    def snapshot(self) -> Store:
+        """The log as it is now, unmoved by later commits."""
+        return self._load(self.folder)
 
     def refresh(self) -> None:
         """See what was committed since."""

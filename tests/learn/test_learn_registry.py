@@ -13,6 +13,8 @@ import pytest
 from slateproof import corpora, learn
 from slateproof.errors import InvalidInput
 from slateproof.learn.modelfile import Model, write
+from slateproof.select import GreedySelector
+from slateproof.types import Levers, PoolBatch, State
 
 CORPUS = corpora.demo()
 
@@ -112,7 +114,7 @@ def test_a_table_of_pools_is_scored_row_by_row() -> None:
     listed = [[ids[3], ids[1]], [ids[8], ids[2], ids[4]], [ids[0], ids[9]]]
     table = pa.table({"ids": listed, "user": [None, str(CORPUS.user_ids[4]), str(CORPUS.user_ids[0])], "note": ["a", "b", "c"]})
     out = learn.score_pools(scorer, CORPUS, table)
-    assert out.column_names == ["ids", "user", "note", "scores", "widths", "targets"]
+    assert out.column_names == ["ids", "user", "note", "scores", "widths", "targets", "tags"]
     context = learn.Context.new(1)
     for row, names in enumerate(listed):
         codes = learn.codes_of(CORPUS, names)[None]
@@ -123,6 +125,16 @@ def test_a_table_of_pools_is_scored_row_by_row() -> None:
         assert out.column("targets")[row].as_py() == CORPUS.items.difficulty[codes[0]].tolist()
     again = learn.score_pools(scorer, CORPUS, out)
     assert again.equals(out)
+    large = table.set_column(0, "ids", table.column("ids").cast(pa.large_list(pa.large_string())))
+    assert learn.score_pools(scorer, CORPUS, large).column("scores").equals(out.column("scores"))
+    batch = PoolBatch.from_arrow(out)
+    catalog = learn.catalog_of(CORPUS)
+    for row, names in enumerate(listed):
+        mine = catalog.pool(names, out.column("scores")[row].as_py(), out.column("widths")[row].as_py())
+        levers = Levers(target_shift=0.1, exploration=0.3, diversity=0.3, size=2)
+        slates = [GreedySelector(target_gain=0.2, window=0.3).select(pool, levers, State()) for pool in (batch[row], mine)]
+        assert slates[0].ids == slates[1].ids
+        np.testing.assert_array_equal(slates[0].margins, slates[1].margins)
     assert "widths" not in learn.score_pools(learn.learner("bkt").fit(CORPUS), CORPUS, table).column_names
 
 
@@ -131,6 +143,7 @@ def test_a_table_of_pools_is_scored_row_by_row() -> None:
     [
         ({"pool": [["a"]]}, "ids"),
         ({"ids": ["a"]}, "ids"),
+        ({"ids": pa.array([], pa.list_(pa.string()))}, "pools"),
         ({"ids": [["nobody"]]}, "ids"),
         ({"ids": [["e001"], []]}, "ids"),
         ({"ids": [["e001"]], "user": ["nobody"]}, "user"),

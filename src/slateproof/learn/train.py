@@ -58,36 +58,48 @@ def train(corpus: Corpus, learner_name: str, seed: int = 42, progress: Progress 
 
 
 def score_pools(scorer: Scorer, corpus: Corpus, pools: pa.Table, seed: int = 42) -> pa.Table:
-    """``pools`` with columns ``scores``, ``widths`` (where the scorer has them) and ``targets`` set, each a list per pool.
+    """``pools`` with ``scores``, ``widths`` (where the scorer has them), ``targets`` and ``tags``, as ``PoolBatch.from_arrow`` reads.
 
     Each row is one pool and one fresh session: ``ids`` is its list of item ids, ``user`` (optional) the user's id, null for a new
-    user. Pools may differ in size. Refuses items and users that the corpus does not have.
+    user. Pools may differ in size. Tags are set where the corpus has them and the table names no other source of similarity.
+    Refuses items and users that the corpus does not have.
     """
-    if "ids" not in pools.column_names or not pa.types.is_list(pools.schema.field("ids").type):
-        raise InvalidInput("ids", "must be a column of lists of item ids", pools.column_names)
-    listed = pools.column("ids").to_pylist()
+    listed = _ids(pools)
     context = _sessions(corpus, pools)
-    columns: dict[str, list[Any]] = {
-        "scores": [None] * len(listed),
-        "widths": [None] * len(listed),
-        "targets": [None] * len(listed),
-    }
-    sizes = np.array([len(ids or ()) for ids in listed], np.int64)
-    if sizes.size and sizes.min() == 0:
-        raise InvalidInput("ids", "a pool needs at least one candidate", where=int(np.flatnonzero(sizes == 0)[0]))
+    sizes = np.array([len(ids) for ids in listed], np.int64)
+    scores: list[Any] = [None] * len(listed)
+    widths, codes = list(scores), list(scores)
     for size in np.unique(sizes).tolist():
         rows = np.flatnonzero(sizes == size)
         items = codes_of(corpus, [item for row in rows.tolist() for item in listed[row]]).reshape(-1, size)
         some = Context(context.user[rows], context.knowledge[rows], context.engagement[rows], context.uncertainty[rows])
         out = scorer.score(scorer.begin(some, seed), some, items)
         for place, row in enumerate(rows.tolist()):
-            columns["scores"][row] = out.scores[place]
-            columns["widths"][row] = None if out.widths is None else out.widths[place]
-            columns["targets"][row] = corpus.items.difficulty[items[place]]
-    for name, values in columns.items():
-        if any(value is not None for value in values):
-            pools = _with(pools, name, pa.array(values, pa.list_(pa.float64())))
-    return pools
+            scores[row], codes[row] = out.scores[place], items[place]
+            widths[row] = None if out.widths is None else out.widths[place]
+    numbers = pa.list_(pa.float64())
+    pools = _with(pools, "scores", pa.array(scores, numbers))
+    if all(width is not None for width in widths):
+        pools = _with(pools, "widths", pa.array(widths, numbers))
+    pools = _with(pools, "targets", pa.array([corpus.items.difficulty[row] for row in codes], numbers))
+    if not corpus.items.tag_names or {"vectors", "similarity"} & set(pools.column_names):
+        return pools
+    sets = [one.tolist() for one in np.split(corpus.items.tag_codes, corpus.items.tag_starts[1:-1])]
+    return _with(pools, "tags", pa.array([[sets[code] for code in row] for row in codes], pa.list_(pa.list_(pa.int64()))))
+
+
+def _ids(pools: pa.Table) -> list[list[Any]]:
+    """The item ids of every pool."""
+    kind = pools.schema.field("ids").type if "ids" in pools.column_names else None
+    if kind is None or not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        raise InvalidInput("ids", "must be a column of lists of item ids", pools.column_names)
+    listed = pools.column("ids").to_pylist()
+    for row, ids in enumerate(listed):
+        if not ids:
+            raise InvalidInput("ids", "a pool needs at least one candidate", where=row)
+    if not listed:
+        raise InvalidInput("pools", "must hold at least one pool", 0)
+    return listed
 
 
 def _sessions(corpus: Corpus, pools: pa.Table) -> Context:

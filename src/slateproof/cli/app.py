@@ -8,7 +8,11 @@ import typer
 from rich.console import Console
 
 import slateproof
+from slateproof.cli.data import data_app
+from slateproof.cli.logs import certify_command, diff_command, show_command, verify_command
+from slateproof.cli.models import score, train
 from slateproof.cli.policies import policy_app
+from slateproof.cli.scope import scope
 from slateproof.cli.select import select
 from slateproof.errors import SlateproofError
 
@@ -21,8 +25,16 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.add_typer(policy_app, name="policy")
 app.command()(select)
+app.add_typer(policy_app, name="policy")
+app.command("verify")(verify_command)
+app.command("show")(show_command)
+app.command("diff")(diff_command)
+app.command("certify")(certify_command)
+app.command()(scope)
+app.add_typer(data_app, name="data")
+app.command()(train)
+app.command()(score)
 
 
 def _version(wanted: bool) -> None:

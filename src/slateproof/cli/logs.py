@@ -1,0 +1,115 @@
+"""`slateproof verify | show | diff | certify`: what an auditor asks of a log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from slateproof.audit import AuditLog, diff, show, verify_log
+from slateproof.certify import Table, certificates, from_margins
+from slateproof.cli.progress import progress_bar, stepper
+from slateproof.errors import InvalidInput
+from slateproof.policy import Policy
+from slateproof.types import Slate
+
+__all__ = ["certify_command", "diff_command", "show_command", "verify_command"]
+
+_LOG = typer.Argument(..., help="The log's folder.")
+_JSON = typer.Option(None, "--json", help="Write the result here as JSON, too.")
+
+
+def write_json(path: Path | None, value: dict[str, Any]) -> None:
+    """Write a result where a path is given."""
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        typer.echo(f"wrote {path}")
+
+
+def verify_command(
+    log: Path = _LOG,
+    checkpoint: Path | None = typer.Option(
+        None, "--checkpoint", help="An earlier checkpoint (a signed note) that the log must extend."
+    ),
+    public_key: Path | None = typer.Option(None, "--public-key", help="The public key: a PEM file, or a file with name+hash+key."),
+    out: Path | None = _JSON,
+) -> None:
+    """Check a log: digests, Merkle tree, signatures, and every slate selected again. Exit 0: sound, 1: not, 2: could not be checked."""
+    with progress_bar("verifying", None) as advance:
+        report = verify_log(log, checkpoint, public_key, stepper(advance))
+    typer.echo(report.to_text())
+    write_json(out, report.to_dict())
+    raise typer.Exit(report.exit_code)
+
+
+def show_command(
+    log: Path = _LOG,
+    index: int = typer.Argument(..., min=0, help="Which record, counted from 0."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON instead of text."),
+) -> None:
+    """Show one record: what is stored, whether its digest fits, and why the slate was chosen."""
+    with AuditLog.open(log) as opened:
+        view = show(opened, index)
+    typer.echo(json.dumps(view.to_dict(), indent=1, ensure_ascii=False) if as_json else view.to_text())
+
+
+def diff_command(
+    log: Path = _LOG,
+    policy: Path = typer.Option(..., "--policy", help="The other policy."),
+    out: Path | None = _JSON,
+) -> None:
+    """Replay a log under another policy: which logged slates it would have changed, and why."""
+    rules = Policy.load(policy)
+    with AuditLog.open(log) as opened, progress_bar("replaying", len(opened)) as advance:
+        report = diff(opened, rules, progress=stepper(advance))
+    typer.echo(report.to_text())
+    write_json(out, report.to_dict())
+
+
+def certify_command(
+    log: Path = _LOG,
+    sigma: float = typer.Option(..., "--sigma", min=0.0, help="Standard deviation of the score noise."),
+    anchor_weight: float = typer.Option(
+        0.0, "--anchor-weight", min=0.0, max=1.0, help="Share of the score that a fixed anchor supplies."
+    ),
+    draws: int = typer.Option(0, "--draws", min=0, help="Also perturb each round this often: norm check beside exact check."),
+    out: Path | None = typer.Option(None, "--out", help="Folder for certificates.json and certificates.svg."),
+    limit: int = typer.Option(10, "--limit", min=0, help="Rounds listed one by one in the terminal."),
+) -> None:
+    """How far scores may move before the logged slates change, and how likely noise of SIGMA changes them, rung by rung."""
+    with AuditLog.open(log) as opened:
+        if len(opened) == 0:
+            raise InvalidInput("log", "has no records yet", str(log))
+        table = (
+            _of_replay(opened, sigma, anchor_weight, draws)
+            if opened.header.level == "replay"
+            else _of_monitor(opened, sigma, anchor_weight)
+        )
+    typer.echo(table.to_text(limit))
+    if out is not None:
+        write_json(out / "certificates.json", table.to_dict())
+        (out / "certificates.svg").write_text(table.to_svg(), encoding="utf-8")
+        typer.echo(f"wrote {out / 'certificates.svg'}")
+
+
+def _of_replay(log: AuditLog, sigma: float, anchor_weight: float, draws: int) -> Table:
+    with progress_bar("certifying", len(log)) as advance:
+
+        def slates() -> Iterator[Slate]:
+            for index in range(len(log)):
+                yield log.replay(index)
+                advance(1)
+
+        return certificates(slates(), sigma, anchor_weight, draws=draws)
+
+
+def _of_monitor(log: AuditLog, sigma: float, anchor_weight: float) -> Table:
+    columns: dict[str, list[Any]] = {"margins": [], "diversity": [], "pool_size": []}
+    for batch in log.store.batches(list(columns), 0, len(log)):
+        for name, values in columns.items():
+            values += batch.column(name).to_pylist()
+    return from_margins(columns["margins"], columns["diversity"], columns["pool_size"], sigma, anchor_weight)

@@ -1,0 +1,53 @@
+"""`slateproof train` and `slateproof score`: operator L on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from slateproof.cli.data import DATA, open_corpus
+from slateproof.cli.logs import write_json
+from slateproof.cli.progress import progress_bar, stepper
+from slateproof.cli.tables import TableWriter, read_table
+from slateproof.learn.registry import LEARNERS, open_model
+from slateproof.learn.train import score_pools
+from slateproof.learn.train import train as fit
+
+__all__ = ["score", "train"]
+
+
+def train(
+    corpus: str = typer.Argument(..., help="A corpus from `slateproof data list`."),
+    learner: str = typer.Option(..., "--learner", help=f"One of {', '.join(LEARNERS)}."),
+    out: Path = typer.Option(..., "--out", help="Model file to write."),
+    seed: int = typer.Option(42, "--seed", help="Everything random follows from it."),
+    data: Path | None = DATA,
+    report: Path | None = typer.Option(None, "--json", help="Write the held-out table here as JSON, too."),
+) -> None:
+    """Fit a learner on a corpus, measure it on held-out users, and write a model file."""
+    known = open_corpus(corpus, data)
+    with progress_bar(f"training {learner}", None) as advance:
+        scorer, told = fit(known, learner, seed, stepper(advance))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    scorer.save(out)
+    typer.echo(told.to_text())
+    typer.echo(f"wrote {out}")
+    write_json(report, told.to_dict())
+
+
+def score(
+    model: Path = typer.Argument(..., help="A model file from `slateproof train`."),
+    pools: Path = typer.Argument(..., help="Pools with a column ids (and user, where known): .parquet, .arrow or .jsonl."),
+    corpus: str = typer.Option(..., "--corpus", help="The corpus that the model was trained on."),
+    out: Path = typer.Option(..., "--out", help="The same pools with scores, widths and targets."),
+    seed: int = typer.Option(42, "--seed", help="For scorers that draw."),
+    data: Path | None = DATA,
+) -> None:
+    """Score candidate pools with a model, ready for `slateproof select`."""
+    known = open_corpus(corpus, data)
+    scorer = open_model(model, known)
+    table = score_pools(scorer, known, read_table(pools, "pools"), seed)
+    with TableWriter(out, "out") as writer:
+        writer.write(table)
+    typer.echo(f"scored {table.num_rows:,} pools with {scorer.name}; wrote {out}")

@@ -1,0 +1,40 @@
+"""`slateproof scope`: what a policy may claim about privacy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import typer
+
+from slateproof.cli.logs import write_json
+from slateproof.errors import InvalidInput
+from slateproof.policy import Policy
+from slateproof.privacy import Ledger
+
+__all__ = ["read_ledger", "scope"]
+
+
+def scope(
+    policy: Path = typer.Argument(..., help="A policy file."),
+    ledger: Path | None = typer.Option(
+        None, "--ledger", help="Ledger of what ran (JSON), instead of the one that the policy names."
+    ),
+    out: Path | None = typer.Option(None, "--json", help="Write the verdict here as JSON, too."),
+) -> None:
+    """Print the regime, the composed budget, one line per input, and what would have to change for the next better regime."""
+    rules = Policy.load(policy)
+    named = policy.parent / rules.privacy.ledger if rules.privacy.ledger is not None else None
+    path = ledger or named
+    verdict = rules.scope(None if path is None else read_ledger(path))
+    typer.echo(verdict.to_text())
+    write_json(out, verdict.to_dict())
+
+
+def read_ledger(path: Path) -> Ledger:
+    """The ledger in a JSON file, as `Ledger.to_dict` wrote it."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as why:
+        raise InvalidInput("ledger", f"cannot be read ({why})", str(path)) from why
+    return Ledger.from_dict(value)

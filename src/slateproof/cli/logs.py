@@ -38,7 +38,7 @@ def verify_command(
     public_key: Path | None = typer.Option(None, "--public-key", help="The public key: a PEM file, or a file with name+hash+key."),
     out: Path | None = _JSON,
 ) -> None:
-    """Check a log: digests, Merkle tree, signatures, and every slate selected again. Exit 0: sound, 1: not, 2: could not be checked."""
+    """Check a log: digests, Merkle tree, signatures, every slate selected again. Exit 0: sound, 1: not, 2: not checkable."""
     with progress_bar("verifying", None) as advance:
         report = verify_log(log, checkpoint, public_key, stepper(advance))
     typer.echo(report.to_text())

@@ -58,7 +58,7 @@ def train(corpus: Corpus, learner_name: str, seed: int = 42, progress: Progress 
 
 
 def score_pools(scorer: Scorer, corpus: Corpus, pools: pa.Table, seed: int = 42) -> pa.Table:
-    """``pools`` with ``scores``, ``widths`` (where the scorer has them), ``targets`` and ``tags``, as ``PoolBatch.from_arrow`` reads.
+    """``pools`` with ``scores``, ``widths`` (where the scorer has them), ``targets`` and ``tags``, for ``PoolBatch.from_arrow``.
 
     Each row is one pool and one fresh session: ``ids`` is its list of item ids, ``user`` (optional) the user's id, null for a new
     user. Pools may differ in size. Tags are set where the corpus has them and the table names no other source of similarity.

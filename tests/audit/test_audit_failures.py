@@ -177,10 +177,10 @@ def test_a_second_writer_without_a_lock_cannot_fork_the_log(tmp_path: Path) -> N
     """On an object store there is no lock: the second commit on one version fails, and says so."""
     write_log(tmp_path / "log", slates(3))
     one, two = AuditLog.open(tmp_path / "log", key=KEY), AuditLog.open(tmp_path / "log", key=KEY)
-    one._claim()
-    assert one._lock is not None
-    one._lock.release()
-    two._claim()
+    one._writer.claim()
+    assert one._writer.lock is not None
+    one._writer.lock.release()
+    two._writer.claim()
     one.append(slates(1)[0])
     two.append(slates(2)[1])
     assert one.commit().size == 4

@@ -211,8 +211,8 @@ def lie(folder: Path, column: str, change: Callable[[Any], Any]) -> Problem:
         rows = rows_of([Entry(made[0], None, None, None, None)], log.header.context)
         values = [change(rows.column(column)[0].as_py())]
         rows = rows.set_column(rows.schema.get_field_index(column), column, pa.array(values, rows.column(column).type))
-        log._claim()
-        log._write([rows], 0)
+        log._writer.claim()
+        log._writer.write([rows], 0)
         return log.verify(None, PUBLIC).problems[0]
 
 

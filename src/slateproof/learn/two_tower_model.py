@@ -142,5 +142,5 @@ def pairwise_loss(model: Towers, facts: Facts, one: Rounds, negatives: jax.Array
 
 
 def _unit(x: jax.Array) -> jax.Array:
-    """Rows of unit length; the floor keeps the gradient finite at a row of zeros."""
-    return x * jax.lax.rsqrt(jnp.maximum((x * x).sum(-1, keepdims=True), 1e-12))
+    """Rows of unit length; the floor keeps the gradient finite at a row of zeros, which stays shorter."""
+    return x * jax.lax.rsqrt(jnp.maximum((x * x).sum(-1, keepdims=True), 1e-6))

@@ -105,7 +105,7 @@ class TwoTowerScorer:
         """The sessions after one round; the same sessions where the scorer is private."""
         codes, attempted = check_feedback(feedback, context, self.vectors.shape[0])
         self._check_sessions(session, context)
-        if self.ledger is not None:
+        if self.ledger is not None and self.ledger.non_private is None:
             return session
         correct = np.asarray(feedback.correct, np.float32)
         return _update(

@@ -1,0 +1,65 @@
+"""Settings of private training. Everything here is public, and must be chosen without looking at the protected rounds.
+
+Scope: none; settings. The claim comes from the ledger, after the steps have run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slateproof.errors import InvalidInput
+from slateproof.learn.checks import check_whole
+from slateproof.types.columns import finite_scalar
+
+__all__ = ["REGIMES", "SIDE_INPUTS", "Private"]
+
+REGIMES = ("offline", "streaming")
+SIDE_INPUTS = ("conditioned", "fixed")
+_ADAM = (
+    "must be sgd: Adam divides each coordinate by its own noise-dominated size, so that its steps hardly depend on the noise, "
+    "and a run with too little of it looks like a private one"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Private:
+    """How a step protects a round.
+
+    The gradient of a round's summed loss is clipped to ``clip``; the sum over the batch gets Gaussian noise with standard deviation
+    ``clip * noise_multiplier`` and is divided by the expected batch size. ``noise_multiplier`` None turns noise and clipping off,
+    and the ledger then says non-private.
+
+    ``side_inputs`` says what else a round's loss may read. "conditioned": the state and history that the round was served under and
+    d(i). They come from *other* protected rounds, so the claim holds for the rounds as records with these inputs fixed, and does
+    not protect what stands in them. "fixed": a neutral state, an empty history and d(i) = .5; then nothing but the round itself
+    enters its gradient, and the claim is unconditional.
+
+    ``physical_batch`` is how many rounds are computed at once; a larger draw is worked off in several, none is cut.
+
+    Scope: none; settings.
+    """
+
+    clip: float = 1.0
+    noise_multiplier: float | None = 1.0
+    learning_rate: float = 1.0
+    rows_per_round: int = 5
+    physical_batch: int = 256
+    side_inputs: str = "conditioned"
+    optimizer: str = "sgd"
+
+    def __post_init__(self) -> None:
+        _positive(self.clip, "clip")
+        _positive(self.learning_rate, "learning_rate")
+        if self.noise_multiplier is not None:
+            _positive(self.noise_multiplier, "noise_multiplier")
+        check_whole(self.rows_per_round, "rows_per_round", 1)
+        check_whole(self.physical_batch, "physical_batch", 1)
+        if self.side_inputs not in SIDE_INPUTS:
+            raise InvalidInput("side_inputs", f"must be one of {', '.join(SIDE_INPUTS)}", self.side_inputs)
+        if self.optimizer != "sgd":
+            raise InvalidInput("optimizer", _ADAM, self.optimizer)
+
+
+def _positive(value: object, field: str) -> None:
+    if finite_scalar(value, field, 0.0) == 0.0:
+        raise InvalidInput(field, "must be positive", value)

@@ -1,0 +1,181 @@
+"""The empirical audit: the real learner passes, and every planted fault is caught. The faults live here and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from slateproof.errors import InvalidInput
+from slateproof.learn import dp_step
+from slateproof.learn.dp_audit import AuditReport, audit, canary_facts, canary_log, canary_scores
+from slateproof.learn.dp_config import Private
+from slateproof.learn.dp_step import PrivateSteps
+from slateproof.learn.two_tower_model import Towers
+
+DELTA, ROWS = 1e-5, 16
+CANARIES = 600
+HOW = Private(clip=0.1, rows_per_round=ROWS, side_inputs="fixed", physical_batch=256, learning_rate=0.5)
+
+
+class NoiseOff(PrivateSteps):
+    """Records noise and adds none."""
+
+    def _noisy(self, total, key, deviation):
+        return total
+
+
+class NoiseByBatch(PrivateSteps):
+    """Noise for a mean, put on a sum."""
+
+    def _noisy(self, total, key, deviation):
+        return dp_step._add_noise(total, key, deviation / CANARIES)
+
+
+class ClipPerItem(PrivateSteps):
+    """Every item row is clipped by itself, so that a round moves the sum by up to its number of rows times the clip."""
+
+    def _sum(self, index):
+        log = self._log
+        rows = (np.asarray(log.first)[index][:, None] + np.arange(self.how.rows_per_round)).ravel()
+        single = log._replace(first=jnp.arange(log.item.size), count=jnp.ones(log.item.size, jnp.int32))
+        total = jax.tree.map(jnp.zeros_like, self._model)
+        for part in dp_step.split_and_pad_global_batch(rows, self.how.physical_batch):
+            at = jnp.asarray(part, jnp.int32)
+            total = dp_step._add_clipped(replace(self.how, rows_per_round=1), total, self._model, self._facts, single, at)
+        return total
+
+
+class EveryRound(PrivateSteps):
+    """Claims the amplification of a sample and takes everyone."""
+
+    def _draw(self, rate):
+        return np.arange(self._rounds)
+
+
+class SkipsEntries(PrivateSteps):
+    """Every other step forgets its entry."""
+
+    def _release(self, index, expected, record):
+        super()._release(index, expected, (lambda **values: None) if self.steps % 2 else record)
+
+
+def offline(kind: type[PrivateSteps], *, rate: float = 0.01, steps: int = 60, noise: float = 1.0) -> Callable[..., PrivateSteps]:
+    def train(model, facts, log, seed: int) -> PrivateSteps:
+        run = kind(model, facts, log, replace(HOW, noise_multiplier=noise), seed=seed)
+        for _ in range(steps):
+            run.sampled(rate)
+        return run
+
+    return train
+
+
+def streaming(kind: type[PrivateSteps], *, noise: float | None = 3.0) -> Callable[..., PrivateSteps]:
+    def train(model, facts, log, seed: int) -> PrivateSteps:
+        run = kind(model, facts, log, replace(HOW, noise_multiplier=noise), seed=seed)
+        while run.waiting:
+            run.arrivals(CANARIES)
+        return run
+
+    return train
+
+
+def attack(train: Callable[..., PrivateSteps], seed: int = 5) -> AuditReport:
+    return audit(train, canaries=CANARIES, rows=ROWS, delta=DELTA, seed=seed)
+
+
+def test_the_real_learner_passes() -> None:
+    report = attack(streaming(PrivateSteps))
+    assert report.ok, report.to_text()
+    assert report.claimed == pytest.approx(1.27, abs=0.01)
+    assert report.lower <= report.claimed
+
+
+@pytest.mark.parametrize("fault", [NoiseOff, NoiseByBatch])
+def test_too_little_noise_is_caught(fault: type[PrivateSteps]) -> None:
+    report = attack(streaming(fault))
+    assert report.lower > 1.5 * report.claimed
+    assert "membership shows" in report.problems[0]
+
+
+def test_a_clip_per_item_is_caught() -> None:
+    report = attack(streaming(ClipPerItem))
+    assert report.lower > 1.2 * report.claimed
+    assert "membership shows" in report.problems[0]
+
+
+def test_no_sampling_with_claimed_amplification_is_caught() -> None:
+    report = attack(offline(EveryRound))
+    assert report.lower > 1.2 * report.claimed
+    assert "membership shows" in report.problems[0]
+
+
+def test_a_step_without_an_entry_is_caught() -> None:
+    report = attack(offline(SkipsEntries, steps=4))
+    assert report.problems == ("4 steps moved the model, 2 are in the ledger",)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_the_real_learner_passes_in_both_regimes_and_with_little_noise(seed: int) -> None:
+    for train in (
+        streaming(PrivateSteps),
+        streaming(PrivateSteps, noise=0.5),
+        offline(PrivateSteps),
+        offline(PrivateSteps, rate=0.3),
+    ):
+        report = attack(train, seed)
+        assert report.ok, report.to_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("fault", [NoiseOff, NoiseByBatch, ClipPerItem, EveryRound, SkipsEntries])
+def test_every_fault_is_caught_whatever_the_seed(fault: type[PrivateSteps], seed: int) -> None:
+    train = offline(fault) if fault in (EveryRound, SkipsEntries) else streaming(fault)
+    assert not attack(train, seed).ok
+
+
+@pytest.mark.slow
+def test_the_attack_finds_what_little_noise_leaves() -> None:
+    """The audit has teeth: at noise .25 (claimed epsilon above 20) the bound is far from 0, and below the claim."""
+    report = attack(streaming(PrivateSteps, noise=0.25))
+    assert report.claimed > 20
+    assert 1.0 < report.lower <= report.claimed
+
+
+def test_a_run_without_noise_that_says_so_is_not_refuted() -> None:
+    report = attack(streaming(PrivateSteps, noise=None))
+    assert report.claimed == np.inf
+    assert report.ok
+    assert report.lower > 2.0
+
+
+def test_canaries_have_their_own_item_and_alternate_their_response() -> None:
+    inside = np.array([True, False, True, True])
+    log = canary_log(inside, 3)
+    assert log.item.tolist() == [0, 0, 0, 2, 2, 2, 3, 3, 3]
+    assert log.label.tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 1]
+    assert log.first.tolist() == [0, 3, 6]
+
+
+def test_the_score_is_the_move_against_the_canary_s_gradient() -> None:
+    """A model moved by one canary's own gradient: that canary scores, the others do not."""
+    model = Towers.new(4, 0, 2, 2, jax.random.key(0))
+    everyone = canary_log(np.ones(4, np.bool_), 3)
+    bias = model.item_bias.at[1].add(0.5)
+    moved = Towers(**{**{n: getattr(model, n) for n in model.__dataclass_fields__}, "item_bias": bias})
+    scores = canary_scores(model, moved, canary_facts(4), everyone, 3)
+    assert scores[1] > 0.5
+    assert np.abs(np.delete(scores, 1)).max() < 1e-12
+
+
+@pytest.mark.parametrize(("field", "given"), [("canaries", {"canaries": 1}), ("confidence", {"confidence": 0.4})])
+def test_audit_settings_that_break_a_rule_are_refused(field: str, given: dict) -> None:
+    settings = {"canaries": 10, "rows": 2, "delta": DELTA, "seed": 0} | given
+    with pytest.raises(InvalidInput, match=field):
+        audit(streaming(PrivateSteps), **settings)

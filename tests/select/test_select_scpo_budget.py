@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scpo_oracle import all_sets
 
 from slateproof.select.scpo import choose_set
 from slateproof.types import Levers, Pool, Rule, unit
+from tests.select.scpo_oracle import all_sets
 
 
 def hard_pool(seed, n=14, spread=0.01):

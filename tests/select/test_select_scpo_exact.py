@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scpo_oracle import all_sets, shaped_scores, window_of
 
 from slateproof.select import scpo, scpo_kernel
 from slateproof.select.scpo import choose_set
 from slateproof.types import Levers, Pool, Rule, unit
+from tests.select.scpo_oracle import all_sets, shaped_scores, window_of
 
 LEVELS = (0.1, 0.2, 0.3, -0.1)
 

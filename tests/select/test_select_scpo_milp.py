@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scpo_oracle import solve_milp
 
 from slateproof.select.scpo import choose_set
 from slateproof.types import Levers, Pool, Rule, unit
+from tests.select.scpo_oracle import solve_milp
 
 
 def pool_of(kind, n, rng):

@@ -16,6 +16,7 @@ from slateproof.audit.batchrows import Span, is_columnar
 from slateproof.audit.catalogs import CatalogShelf
 from slateproof.audit.checkpoint import Checkpoint
 from slateproof.audit.committer import Committer
+from slateproof.audit.datafiles import ROWS
 from slateproof.audit.errors import KeyMismatch, LogClosed
 from slateproof.audit.files import Folder
 from slateproof.audit.header import Header
@@ -31,7 +32,7 @@ from slateproof.audit.pending import (
 from slateproof.audit.replay import replay_record
 from slateproof.audit.report import VerifyReport
 from slateproof.audit.rows import Entry
-from slateproof.audit.store import ROWS, Store
+from slateproof.audit.store import Store
 from slateproof.audit.verify import verify_store
 from slateproof.audit.writer import Writer
 from slateproof.errors import InvalidInput

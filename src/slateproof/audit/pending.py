@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from slateproof.audit.batchrows import Span, rows_of_span
+from slateproof.audit.datafiles import ROWS
 from slateproof.audit.rows import Entry, asks_nothing, bytes_of, rows_of
-from slateproof.audit.store import ROWS
 from slateproof.errors import InvalidInput
 from slateproof.types import Catalog, Pool, Slate
 from slateproof.types.poolbatch import PoolBatch

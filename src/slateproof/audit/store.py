@@ -12,18 +12,16 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from slateproof.audit.checkpoint import Checkpoint
+from slateproof.audit.datafiles import PREFIX, ROWS, DataFile, add_action, neighbours, read_file, write_file
 from slateproof.audit.errors import LogExists, LogUnreadable, LogWriteFailed, NotALog
 from slateproof.audit.files import Folder
 from slateproof.audit.header import Header
@@ -31,41 +29,10 @@ from slateproof.audit.merkle import HASH, Peaks
 from slateproof.audit.schema import SCHEMA
 from slateproof.errors import InvalidInput
 
-__all__ = ["DataFile", "Store"]
+__all__ = ["Store"]
 
 HEADER, SECRET_KEY, MASKED = "slateproof.header", "slateproof.secret", "slateproof.masked"
 NOTE, PEAKS = "slateproof.checkpoint", "slateproof.peaks"
-ROWS = 4096
-"""Rows per row group, and per batch when reading: a few megabytes at 100 candidates."""
-
-_PREFIX = "records-"
-_DICTIONARIES = [field.name for field in SCHEMA if field.type == pa.string()]
-_FLOATS = [f"{field.name}.list.element" for field in SCHEMA if field.type == pa.list_(pa.float64())]
-
-_PARQUET: dict[str, Any] = {
-    "compression": "zstd",
-    "compression_level": 1,
-    "use_dictionary": _DICTIONARIES,
-    "column_encoding": {
-        **dict.fromkeys(_FLOATS, "BYTE_STREAM_SPLIT"),
-        **dict.fromkeys(("candidate_rows.list.element", "index"), "DELTA_BINARY_PACKED"),
-    },
-    "write_page_checksum": True,
-    "store_schema": False,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class DataFile:
-    """One Parquet file: ``first`` and ``last`` are the places of its records (by the table's statistics).
-
-    Scope: none; storage.
-    """
-
-    path: str
-    rows: int
-    first: int
-    last: int
 
 
 class Store:
@@ -159,14 +126,14 @@ class Store:
 
         On failure nothing new is visible. Compression runs beside the making of the next batch.
         """
-        path = f"{_PREFIX}{first:012d}-{uuid.uuid4().hex}.parquet"
+        path = f"{PREFIX}{first:012d}-{uuid.uuid4().hex}.parquet"
         try:
-            rows = self._write(path, records)
+            rows = write_file(self.folder, path, records)
             size = self.folder.size(path)
         except OSError as why:
             self._discard(path)
             raise LogWriteFailed(f"{self.folder.uri}: records cannot be written ({why})") from why
-        self._commit([_add(path, size, first, rows, int(time.time() * 1000), data_change=True)], *seal())
+        self._commit([add_action(path, size, first, rows, int(time.time() * 1000), data_change=True)], *seal())
 
     def _commit(self, actions: list[AddAction | RemoveAction], checkpoint: Checkpoint, peaks: Peaks) -> None:
         version = self._table.version() + 1
@@ -183,25 +150,6 @@ class Store:
         except (OSError, DeltaError) as why:
             raise LogWriteFailed(f"{self.folder.uri}: the commit failed ({why})") from why
 
-    def _write(self, path: str, records: Iterable[pa.RecordBatch]) -> int:
-        """One Parquet file, one row group per batch; returns the number of rows."""
-        rows = 0
-        with (
-            self.folder.output(path) as stream,
-            pq.ParquetWriter(stream, SCHEMA, **_PARQUET) as writer,
-            ThreadPoolExecutor(1) as compressor,
-        ):
-            waiting = None
-            for batch in records:
-                rows += len(batch)
-                if waiting is not None:
-                    waiting.result()
-                waiting = compressor.submit(writer.write_batch, batch, row_group_size=len(batch))
-            if waiting is not None:
-                waiting.result()
-        self.folder.sync(path)
-        return rows
-
     def _discard(self, path: str) -> None:
         """Best effort: a file that no commit names is harmless, it only takes room."""
         try:
@@ -210,14 +158,24 @@ class Store:
             return
 
     def last(self) -> tuple[Checkpoint, Peaks]:
-        """The newest checkpoint and the tree's peaks, as the writer stored them."""
+        """The newest checkpoint of this snapshot, and the tree's peaks as the writer stored them.
+
+        Read from the entries of the Delta log themselves: a table's ``history`` runs ahead of its snapshot.
+        """
         try:
-            for entry in (*self._table.history(1), *self._table.history()):
+            for version in range(self.version, -1, -1):
+                entry = self._entry_of(version)
                 if NOTE in entry:
                     return Checkpoint.parse(entry[NOTE]), _peaks(entry)
-        except (DeltaError, OSError, ValueError, KeyError) as why:
+        except (OSError, ValueError, KeyError, TypeError) as why:
             raise LogUnreadable(f"{self.folder.uri}: the last checkpoint is damaged ({why})") from why
         raise LogUnreadable(f"{self.folder.uri}: the log has no checkpoint")
+
+    def _entry_of(self, version: int) -> dict[str, Any]:
+        """What a commit says of itself; compaction by other tools leaves no checkpoint there."""
+        lines = map(json.loads, self.folder.read(_entry(version)).decode().splitlines())
+        found = [line["commitInfo"] for line in lines if isinstance(line, dict) and "commitInfo" in line]
+        return dict(found[0]) if found else {}
 
     def checkpoints(self) -> list[Checkpoint]:
         """All checkpoints that the Delta log still holds and that can be read, newest first."""
@@ -264,37 +222,27 @@ class Store:
 
         Our own files are in order. What another tool rewrote (``OPTIMIZE`` keeps rows, not their order) is sorted in memory.
         """
-        if len(group) == 1 and group[0].path.startswith(_PREFIX):
-            yield from self._file_batches(group[0], columns, start, stop)
+        if len(group) == 1 and group[0].path.startswith(PREFIX):
+            yield from read_file(self.folder, group[0], columns, start, stop)
             return
         wanted = None if columns is None else list(dict.fromkeys(["index", *columns]))
-        parts = [batch for file in group for batch in self._file_batches(file, wanted, 0, None)]
+        parts = [batch for file in group for batch in read_file(self.folder, file, wanted, 0, None)]
         table = pa.Table.from_batches(parts).sort_by("index") if parts else pa.table({})
         yield from (table if columns is None else table.select(columns)).to_batches(ROWS)
-
-    def _file_batches(self, file: DataFile, columns: list[str] | None, start: int, stop: int | None) -> Iterator[pa.RecordBatch]:
-        try:
-            with self.folder.input(file.path) as stream, pq.ParquetFile(stream, page_checksum_verification=True) as parquet:
-                groups = _groups(parquet.metadata, start, stop)
-                if groups:
-                    for batch in parquet.iter_batches(ROWS, row_groups=groups, columns=columns, use_threads=True):
-                        yield _checked(batch, columns)
-        except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as why:
-            raise LogUnreadable(f"{file.path}: cannot be read ({why})") from why
 
     def compact(self, checkpoint: Checkpoint, peaks: Peaks, most: int) -> int:
         """Merge neighbouring files of together at most ``most`` records into one, in one commit; returns how many files went.
 
         Records, places and checkpoints stay what they are. The old files are no longer referred to; ``vacuum`` removes them.
         """
-        merges = [files for files in _neighbours(self.groups(), most) if len(files) > 1]
+        merges = [files for files in neighbours(self.groups(), most) if len(files) > 1]
         actions: list[AddAction | RemoveAction] = []
         now = int(time.time() * 1000)
         try:
             for files in merges:
-                path = f"{_PREFIX}{files[0].first:012d}-{uuid.uuid4().hex}.parquet"
-                rows = self._write(path, (batch for file in files for batch in self.group_batches([file])))
-                actions.append(_add(path, self.folder.size(path), files[0].first, rows, now, data_change=False))
+                path = f"{PREFIX}{files[0].first:012d}-{uuid.uuid4().hex}.parquet"
+                rows = write_file(self.folder, path, (batch for file in files for batch in self.group_batches([file])))
+                actions.append(add_action(path, self.folder.size(path), files[0].first, rows, now, data_change=False))
                 actions += [RemoveAction(file.path, False, now) for file in files]
         except OSError as why:
             raise LogWriteFailed(f"{self.folder.uri}: records cannot be written ({why})") from why
@@ -317,52 +265,6 @@ class Store:
     def uris(self) -> list[str]:
         """Addresses of the data files, for other readers."""
         return list(self._table.file_uris())
-
-
-def _checked(batch: pa.RecordBatch, columns: list[str] | None) -> pa.RecordBatch:
-    """The batch with exactly the columns and types of the schema; raises where the file holds something else."""
-    fields = [SCHEMA.field(name) for name in columns or SCHEMA.names]
-    found = [batch.column(field.name) for field in fields]
-    batch = pa.RecordBatch.from_arrays(
-        [column if column.type == field.type else column.cast(field.type) for column, field in zip(found, fields, strict=True)],
-        schema=pa.schema(fields),
-    )
-    batch.validate(full=True)
-    for name in ("index", "leaf_hash"):
-        if name in batch.schema.names and batch.column(name).null_count:
-            raise ValueError(f"{name} is missing")
-    return batch
-
-
-def _groups(metadata: Any, start: int, stop: int | None) -> list[int]:
-    groups, row = [], 0
-    for group in range(metadata.num_row_groups):
-        rows = metadata.row_group(group).num_rows
-        if row + rows > start and (stop is None or row < stop):
-            groups.append(group)
-        row += rows
-    return groups
-
-
-def _add(path: str, size: int, first: int, rows: int, now: int, *, data_change: bool) -> AddAction:
-    stats = {"numRecords": rows, "minValues": {"index": first}, "maxValues": {"index": first + rows - 1}}
-    return AddAction(path, size, {}, now, data_change, json.dumps(stats))
-
-
-def _neighbours(groups: list[list[DataFile]], most: int) -> list[list[DataFile]]:
-    """Runs of our own neighbouring files with at most ``most`` records together."""
-    runs: list[list[DataFile]] = []
-    rows = most
-    for group in groups:
-        if len(group) > 1 or not group[0].path.startswith(_PREFIX):
-            rows = most
-            continue
-        rows += group[0].rows
-        if rows > most or not runs:
-            runs.append([])
-            rows = group[0].rows
-        runs[-1].append(group[0])
-    return runs
 
 
 def _entry(version: int) -> str:

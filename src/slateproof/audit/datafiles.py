@@ -1,0 +1,137 @@
+"""The Parquet files of a log: how records are written, and read back with everything checked that Parquet can check.
+
+Scope: none; storage.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake.transaction import AddAction
+
+from slateproof.audit.errors import LogUnreadable
+from slateproof.audit.files import Folder
+from slateproof.audit.schema import SCHEMA
+
+__all__ = ["PREFIX", "ROWS", "DataFile", "add_action", "neighbours", "read_file", "write_file"]
+
+ROWS = 4096
+"""Rows per row group, and per batch when reading: a few megabytes at 100 candidates."""
+
+PREFIX = "records-"
+"""How our own files are called; their rows are in order."""
+
+_DICTIONARIES = [field.name for field in SCHEMA if field.type == pa.string()]
+_FLOATS = [f"{field.name}.list.element" for field in SCHEMA if field.type == pa.list_(pa.float64())]
+
+_PARQUET: dict[str, Any] = {
+    "compression": "zstd",
+    "compression_level": 1,
+    "use_dictionary": _DICTIONARIES,
+    "column_encoding": {
+        **dict.fromkeys(_FLOATS, "BYTE_STREAM_SPLIT"),
+        **dict.fromkeys(("candidate_rows.list.element", "index"), "DELTA_BINARY_PACKED"),
+    },
+    "write_page_checksum": True,
+    "store_schema": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One Parquet file: ``first`` and ``last`` are the places of its records (by the table's statistics).
+
+    Scope: none; storage.
+    """
+
+    path: str
+    rows: int
+    first: int
+    last: int
+
+
+def write_file(folder: Folder, path: str, records: Iterable[pa.RecordBatch]) -> int:
+    """One Parquet file, one row group per batch; returns the number of rows."""
+    rows = 0
+    with (
+        folder.output(path) as stream,
+        pq.ParquetWriter(stream, SCHEMA, **_PARQUET) as writer,
+        ThreadPoolExecutor(1) as compressor,
+    ):
+        waiting = None
+        for batch in records:
+            rows += len(batch)
+            if waiting is not None:
+                waiting.result()
+            waiting = compressor.submit(writer.write_batch, batch, row_group_size=len(batch))
+        if waiting is not None:
+            waiting.result()
+    folder.sync(path)
+    return rows
+
+
+def read_file(
+    folder: Folder, file: DataFile, columns: list[str] | None = None, start: int = 0, stop: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The records of one file that stand in the row groups covering rows ``start`` to ``stop``; refuses what is not as written."""
+    try:
+        with folder.input(file.path) as stream, pq.ParquetFile(stream, page_checksum_verification=True) as parquet:
+            groups = _groups(parquet.metadata, start, stop)
+            if groups:
+                for batch in parquet.iter_batches(ROWS, row_groups=groups, columns=columns, use_threads=True):
+                    yield _checked(batch, columns)
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as why:
+        raise LogUnreadable(f"{file.path}: cannot be read ({why})") from why
+
+
+def _checked(batch: pa.RecordBatch, columns: list[str] | None) -> pa.RecordBatch:
+    """The batch with exactly the columns and types of the schema; raises where the file holds something else."""
+    fields = [SCHEMA.field(name) for name in columns or SCHEMA.names]
+    found = [batch.column(field.name) for field in fields]
+    batch = pa.RecordBatch.from_arrays(
+        [column if column.type == field.type else column.cast(field.type) for column, field in zip(found, fields, strict=True)],
+        schema=pa.schema(fields),
+    )
+    batch.validate(full=True)
+    for name in ("index", "leaf_hash"):
+        if name in batch.schema.names and batch.column(name).null_count:
+            raise ValueError(f"{name} is missing")
+    return batch
+
+
+def _groups(metadata: Any, start: int, stop: int | None) -> list[int]:
+    groups, row = [], 0
+    for group in range(metadata.num_row_groups):
+        rows = metadata.row_group(group).num_rows
+        if row + rows > start and (stop is None or row < stop):
+            groups.append(group)
+        row += rows
+    return groups
+
+
+def add_action(path: str, size: int, first: int, rows: int, now: int, *, data_change: bool) -> AddAction:
+    """The entry of the Delta log for a new file."""
+    stats = {"numRecords": rows, "minValues": {"index": first}, "maxValues": {"index": first + rows - 1}}
+    return AddAction(path, size, {}, now, data_change, json.dumps(stats))
+
+
+def neighbours(groups: list[list[DataFile]], most: int) -> list[list[DataFile]]:
+    """Runs of our own neighbouring files with at most ``most`` records together."""
+    runs: list[list[DataFile]] = []
+    rows = most
+    for group in groups:
+        if len(group) > 1 or not group[0].path.startswith(PREFIX):
+            rows = most
+            continue
+        rows += group[0].rows
+        if rows > most or not runs:
+            runs.append([])
+            rows = group[0].rows
+        runs[-1].append(group[0])
+    return runs

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import slateproof as sp
 from slateproof import privacy as pv
-from slateproof.privacy.releases import bounded_counts, shrunk_share
+from slateproof.privacy.releases import bounded_counts, shrunk_shares
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 4), st.sampled_from([0.0, 0.25, 1.0])), min_size=1, max_size=25
@@ -133,18 +133,31 @@ def test_values_follow_the_counts() -> None:
     )
     assert found.values[0] == pytest.approx(0.75, abs=0.01)
     assert np.all((found.values >= 0) & (found.values <= 1))
-    assert np.abs(found.values[1:] - 0.5).max() < 0.35  # no answers at all: near the prior
     assert found.attempts.min() >= 0
     with pytest.raises(ValueError, match="read-only"):
         found.values[0] = 0.0
 
 
-def test_shrinking_is_the_plain_share_without_noise_and_the_prior_without_data() -> None:
-    assert shrunk_share([3.0, 0.0], [4.0, 0.0], 0.0).tolist() == [0.75, 0.5]
-    assert shrunk_share([9.0, -9.0, 1.0], [1.0, 1.0, -3.0], 0.1, 0.3).tolist() == [1.0, 0.0, 0.3]
-    ever_less = shrunk_share(np.full(5, 8.0), np.full(5, 10.0), np.array([0.0, 1.0, 3.0, 10.0, 1e6]))
-    assert np.all(np.diff(ever_less) < 0)
-    assert ever_less[-1] == pytest.approx(0.5, abs=1e-6)
+def test_shares_are_plain_without_noise_and_the_overall_one_without_data() -> None:
+    part, total = np.array([3.0, 1.0, 0.0]), np.array([4.0, 6.0, 0.0])
+    assert shrunk_shares(part, total, 0.0, 0.0).tolist() == pytest.approx([0.75, 1 / 6, 0.4])
+    far = shrunk_shares(np.array([90.0, -90.0, 30.0]), np.full(3, 10.0), 0.1, 0.0)
+    assert far.min() == 0.0
+    assert far.max() == 1.0
+    assert shrunk_shares(np.array([-5.0]), np.array([-9.0]), 1.0, 1.0).tolist() == [0.5]  # the noise left no data at all
+
+
+@pytest.mark.parametrize("noise", [1.0, 4.0, 15.0])
+def test_shares_are_nearly_as_good_as_if_the_population_were_known(noise: float) -> None:
+    """Linear Bayes with the true mean .6 and variance .01 has the error V v/(n² V + v); both kinds of total."""
+    rng, rows, n, between = np.random.default_rng(4), 20_000, 20.0, 0.01
+    share = np.clip(rng.normal(0.6, 0.1, rows), 0.0, 1.0)
+    exact = shrunk_shares(n * share + rng.normal(0, noise, rows), np.full(rows, n), noise, 0.0)
+    right, wrong = (n * one + rng.normal(0, noise, rows) for one in (share, 1 - share))
+    counted = shrunk_shares(right, right + wrong, noise, math.sqrt(2) * noise, size=np.full(rows, n))
+    for found, variance in ((exact, noise**2), (counted, noise**2 * (0.6**2 + 0.4**2))):
+        oracle = between * variance / (n**2 * between + variance)
+        assert 0.95 * oracle < ((found - share) ** 2).mean() < 1.05 * oracle + 1e-5
 
 
 @pytest.mark.parametrize(
@@ -162,7 +175,6 @@ def test_shrinking_is_the_plain_share_without_noise_and_the_prior_without_data()
         ({"clip": 0.0}, "clip: must be positive"),
         ({"clip": float("inf")}, "clip: must be finite"),
         ({"noise_multiplier": 0.0}, "noise_multiplier: must be positive"),
-        ({"prior": 1.5}, r"prior: must lie in \[0, 1\]"),
         ({"rng": 42}, "rng: must be a numpy.random.Generator"),
     ],
 )

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import slateproof as sp
 from slateproof import privacy as pv
+from slateproof.privacy.releases import shrunk_shares
 
 MAKERS = {"tree": pv.Factorisation.tree, "square-root": pv.Factorisation.square_root}
 
@@ -68,39 +69,44 @@ def stream(ledger: pv.Ledger, ticks: int = 4, name: str = "square-root", **chang
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_measured_noise_is_the_stated_one(name: str) -> None:
-    """Subjects who answer at every tick: k-hat and e-hat are read back into counts where nothing is clipped or shrunk.
-
-    Noise is kept small, so that k-hat = right/total, e-hat = total/ticks, and their product gives the right answers.
-    """
+    """Noise too small to shrink anything: e-hat · ticks gives the noisy answers back, k-hat · e-hat · ticks the right ones."""
     ticks, subjects, multiplier = 20, 20_000, 0.01
     made = stream(pv.Ledger(), ticks, name, subjects=subjects, noise_multiplier=multiplier)
-    half, ones = np.full(subjects, 0.5), np.ones(subjects)
-    some = np.arange(ticks) % 2 == 0
-    expected = made.factorisation.deviations("round") * multiplier
+    rng, expected = np.random.default_rng(1), made.factorisation.deviations("round") * multiplier
+    true = np.zeros((2, subjects))
     for tick in range(ticks):
-        found = made.advance(ones if some[tick] else 0 * ones, half)
-        if tick < 1:
-            continue
-        right = found.knowledge * found.engagement * (tick + 1)
-        true = some[: tick + 1].sum() / 2
-        assert right.std() == pytest.approx(expected[tick], rel=0.05), tick
-        assert abs(right.mean() - true) < 6 * expected[tick] / math.sqrt(subjects) + 0.01 * true
+        tried, correct = (rng.random(subjects) < 0.7).astype(float), rng.uniform(0.3, 0.7, subjects)
+        true += [tried, tried * correct]
+        found = made.advance(tried, correct)
+        if tick >= 9:
+            answers = found.engagement * (tick + 1)
+            inside = (found.engagement < 1.0) & (true[0] > 2)
+            for read, raw, stated in (
+                (answers, true[0], math.sqrt(2) * expected[tick]),
+                (answers * found.knowledge, true[1], expected[tick]),
+            ):
+                rest = (read - raw)[inside]
+                assert rest.std() == pytest.approx(stated, rel=0.03), tick
+                assert abs(rest.mean()) < 6 * stated / math.sqrt(subjects) + 1e-3
 
 
-def test_tick_by_tick_equals_the_matrix_form_on_the_same_noise() -> None:
-    made, rng = stream(pv.Ledger(), 7, "tree", subjects=3), np.random.default_rng(0)
-    noise = rng.normal(0.0, made.noise, (made.factorisation.encoder.shape[0], 6))
+@pytest.mark.parametrize("name", MAKERS)
+def test_tick_by_tick_equals_the_matrix_form_on_the_same_noise(name: str) -> None:
+    made, rng = stream(pv.Ledger(), 7, name, subjects=3), np.random.default_rng(0)
+    factors, subjects = made.factorisation, 3
+    noise = rng.normal(0.0, factors.sensitivity("round"), (factors.encoder.shape[0], 2 * subjects))
     draw = np.random.default_rng(5)
-    tried, right = draw.integers(0, 2, (7, 3)), draw.integers(0, 2, (7, 3))
-    counts = np.stack([tried * right, tried * (1 - right)], axis=2).reshape(7, 6)
-    whole = (np.tri(7) @ counts + made.factorisation.decoder @ noise).reshape(7, 3, 2)
+    tried, right = draw.integers(0, 2, (2, 7, subjects))
+    counts = np.stack([tried * right, tried * (1 - right)], axis=2).reshape(7, 2 * subjects)
+    noisy = (factors.decoder @ (factors.encoder @ counts + noise)).reshape(7, subjects, 2)
     for tick in range(7):
         found = made.advance(tried[tick], right[tick])
-        total = whole[tick].sum(axis=1)
-        spread = 2 * made.noise**2 * (made.factorisation.decoder[tick] ** 2).sum()
-        share = total / (tick + 1)
-        weight = (1 / 12) / (1 / 12 + spread / (tick + 1) ** 2)
-        np.testing.assert_allclose(found.engagement, np.clip(0.5 + weight * (share - 0.5), 0, 1), atol=1e-12)
+        spread = factors.deviations("round")[tick]
+        total = noisy[tick].sum(axis=1)
+        share = shrunk_shares(total, np.full(subjects, tick + 1.0), math.sqrt(2) * spread, 0.0)
+        known = shrunk_shares(noisy[tick][:, 0], total, spread, math.sqrt(2) * spread, share * (tick + 1))
+        np.testing.assert_allclose(found.engagement, share, atol=1e-9)
+        np.testing.assert_allclose(found.knowledge, known, atol=1e-9)
 
 
 def test_with_little_noise_it_is_the_state_of_the_history() -> None:

@@ -13,7 +13,7 @@ Scope: end-to-end for the releases, at the ledger's unit and neighbouring relati
 from slateproof.privacy.releases.counts import bounded_counts
 from slateproof.privacy.releases.difficulties import Difficulties, release_difficulties
 from slateproof.privacy.releases.factorisation import Factorisation
-from slateproof.privacy.releases.shares import shrunk_share
+from slateproof.privacy.releases.shares import shrunk_shares
 from slateproof.privacy.releases.states import StateColumns, StateStream
 
 __all__ = [
@@ -23,5 +23,5 @@ __all__ = [
     "StateStream",
     "bounded_counts",
     "release_difficulties",
-    "shrunk_share",
+    "shrunk_shares",
 ]

@@ -13,8 +13,8 @@ import numpy as np
 from slateproof.privacy.ledger import Ledger
 from slateproof.privacy.releases.checks import check_generator, check_ledger, positive
 from slateproof.privacy.releases.counts import bounded_counts
-from slateproof.privacy.releases.shares import shrunk_share
-from slateproof.types.columns import Floats, finite_scalar, frozen
+from slateproof.privacy.releases.shares import shrunk_shares
+from slateproof.types.columns import Floats, frozen
 
 __all__ = ["Difficulties", "release_difficulties"]
 
@@ -52,14 +52,13 @@ def release_difficulties(
     noise_multiplier: float,
     ledger: Ledger,
     rng: np.random.Generator,
-    prior: float = 0.5,
 ) -> Difficulties:
-    """d(i) = noisy wrong / (noisy right + noisy wrong), drawn towards ``prior`` where the noise drowns it, in [0, 1].
+    """d(i) = noisy wrong / (noisy right + noisy wrong), in [0, 1], drawn to the share of all items where the noise drowns it.
 
     Rows and clipping as in ``bounded_counts``; the protected unit is the ledger's. Every count gets independent Gaussian noise of
     standard deviation ``noise_multiplier`` · ``clip``, whether or not the item was answered, so ``item_count`` must be public: the
     catalogue, not the items found in the log. ``clip`` and ``noise_multiplier`` must not be tuned on the data (``noise_for`` gives
-    the multiplier for a target). ``prior`` is public.
+    the multiplier for a target).
 
     The ledger entry is written before the noise is drawn. ``rng`` must be unpredictable to whoever sees the output, and
     no two releases may start from the same seed: their noise would cancel in the difference.
@@ -67,11 +66,10 @@ def release_difficulties(
     Scope: end-to-end at the ledger's unit. For users on a round ledger: cap first, then ``user_level_at``.
     """
     ledger, rng = check_ledger(ledger), check_generator(rng)
-    prior = finite_scalar(prior, "prior", 0.0, 1.0)
     multiplier = positive(noise_multiplier, "noise_multiplier")
     counts = bounded_counts(users, rounds, items, correct, item_count=item_count, clip=clip, unit=ledger.unit)
     noise = multiplier * positive(clip, "clip")
     ledger.record_gaussian(noise_multiplier=multiplier)
     right, wrong = (counts + rng.normal(0.0, noise, counts.shape)).T.copy()
-    difficulty = shrunk_share(wrong, right + wrong, noise, prior)
+    difficulty = shrunk_shares(wrong, right + wrong, noise, np.sqrt(2.0) * noise)
     return Difficulties(frozen(difficulty), frozen(right), frozen(wrong), noise, ledger.unit)

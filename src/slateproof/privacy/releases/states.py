@@ -15,7 +15,7 @@ from slateproof.privacy.events import whole
 from slateproof.privacy.ledger import Ledger
 from slateproof.privacy.releases.checks import check_generator, check_ledger, positive, values
 from slateproof.privacy.releases.factorisation import Factorisation
-from slateproof.privacy.releases.shares import shrunk_share
+from slateproof.privacy.releases.shares import shrunk_shares
 from slateproof.types import State
 from slateproof.types.columns import Floats, frozen
 from slateproof.types.ids import ItemId
@@ -47,7 +47,8 @@ class StateStream:
     answer, and no later round moves. "The n-th round that came in" is no tick. The timetable and the subjects are public.
 
     k-hat = right/(right + wrong) and e-hat = (right + wrong)/ticks, from running sums with noise of standard deviation
-    ``noise_multiplier`` · ``factorisation.deviations(ledger.unit)``, drawn towards 1/2 where the noise drowns them. A round
+    ``noise_multiplier`` · ``factorisation.deviations(ledger.unit)``, drawn to the shares of all subjects together
+    where the noise drowns them (``shrunk_shares``), which reads released sums only. A round
     belongs to one subject, so all subjects together cost what one costs: one Gaussian release, whose multiplier is relative to
     the sensitivity of the whole stream. It is recorded here, when the stream is made, for all its ticks.
 
@@ -119,6 +120,7 @@ class StateStream:
 def _columns(noisy: Floats, ticks: int, noise: float) -> StateColumns:
     """The state from noisy counts whose noise has standard deviation ``noise`` each, hence √2 ``noise`` in their sum."""
     right, total = noisy[:, 0], noisy.sum(axis=1)
-    knowledge = shrunk_share(right, total, noise)
-    engagement = shrunk_share(total, np.full(total.shape, float(ticks)), np.sqrt(2.0) * noise)
+    total_noise = np.sqrt(2.0) * noise
+    engagement = shrunk_shares(total, np.full(total.shape, float(ticks)), total_noise, 0.0)
+    knowledge = shrunk_shares(right, total, noise, total_noise, size=engagement * ticks)
     return StateColumns(frozen(knowledge), frozen(engagement), ticks)

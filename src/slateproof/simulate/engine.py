@@ -230,13 +230,15 @@ def _pools(loop: _Loop, items: Ints, scores: Scores) -> PoolBatch:
 def _shown(loop: _Loop, slates: SlateBatch, items: Ints, t: int) -> tuple[Shown, list[list[Any]]]:
     """The slates as a rectangle of item codes, and as ids."""
     sizes = np.diff(slates.starts)
-    there = np.arange(int(sizes.max())) < sizes[:, None]
+    # Always the mode's largest slate: compiled scorers then meet one shape in all rounds.
+    there = np.arange(loop.mode.largest_size(loop.constants)) < sizes[:, None]
     codes = np.full(there.shape, -1, np.int64)
     codes[there] = items[np.repeat(np.arange(sizes.size), sizes), slates.chosen]
     safe = np.maximum(codes, 0)
     seen = np.take_along_axis(loop.observed.seen, safe, axis=1)
     names = loop.world.catalog.ids
-    ids = [[names[c] for c in row[:k]] for row, k in zip(codes.tolist(), sizes.tolist(), strict=True)]
+    rows: Any = codes.tolist()
+    ids = [[names[c] for c in row if c >= 0] for row in rows]
     return Shown(codes, there, loop.world.difficulty[safe], loop.world.skill[safe], seen, t), ids
 
 

@@ -75,10 +75,12 @@ class Legacy:
     def begin(self, start: Start, draw: Draw) -> _Students:
         """Traits: a ~ N(1.2, .2) at least .2; guess and slip ~ Beta(2, 20) in [.01, .35]; choice weights N((.6, .4, .6), .2)."""
         normal = draw.session_normal("traits", 4)
-        tails = [np.clip(betaincinv(2.0, 20.0, ndtr(draw.session_normal(name)[:, 0])), 0.01, 0.35) for name in ("guess", "slip")]
+        guess, slip = (
+            np.clip(betaincinv(2.0, 20.0, ndtr(draw.session_normal(name)[:, 0])), 0.01, 0.35) for name in ("guess", "slip")
+        )
         weights = np.array([0.6, 0.4, 0.6]) + 0.2 * normal[:, 1:]
         slope = np.maximum(0.2, 1.2 + 0.2 * normal[:, 0])
-        return _Students(start.knowledge, start.fatigue, start.engagement, start.trust, slope, *tails, weights)
+        return _Students(start.knowledge, start.fatigue, start.engagement, start.trust, slope, guess, slip, weights)
 
     def respond(self, learners: _Students, shown: Shown, draw: Draw) -> Response:
         """The best few items by noisy utility are tried; 3PL with slip and fatigue decides."""

@@ -50,8 +50,8 @@ class Shown:
 
     def take(self, rows: Any) -> Shown:
         """Some of the sessions."""
-        columns = (self.items, self.there, self.difficulty, self.skill, self.seen)
-        return Shown(*(column[rows] for column in columns), round=self.round)
+        names = ("items", "there", "difficulty", "skill", "seen")
+        return Shown(**{name: getattr(self, name)[rows] for name in names}, round=self.round)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

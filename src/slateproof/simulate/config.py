@@ -1,0 +1,188 @@
+"""The configuration of a run: one TOML file, every key checked, every refusal naming its field.
+
+Scope: none; settings.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from slateproof.corpora import entry
+from slateproof.errors import InvalidInput
+from slateproof.learn.registry import LEARNERS
+from slateproof.select import preset
+from slateproof.simulate.learners import PRIVATE
+from slateproof.simulate.modes import MODES, Mode, mode
+from slateproof.simulate.profiles import PROFILES, profile
+from slateproof.simulate.responses import Core, ResponseModel, response_model
+from slateproof.types import Levers
+
+__all__ = ["Config", "CorpusSection", "ModeSection", "load_config"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class CorpusSection(_Section):
+    """``[corpus]``: a name of ``slateproof data list``, the data folder where it is read from files, options of its loader."""
+
+    name: str = "synthetic-demo"
+    data: str | None = None
+    options: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        entry(self.name)
+        return self
+
+
+class LeverSection(_Section):
+    """``levers = { ... }`` of a mode: constants instead of the preset's map."""
+
+    target_shift: float = 0.0
+    exploration: float = 0.0
+    diversity: float = 0.0
+    size: int = 5
+
+
+class ModeSection(_Section):
+    """``[[mode]]``: a variant of a known mode (``base``) under another name; what is not given stays as it is there."""
+
+    name: str
+    base: str = "adaptive"
+    learner: str | None = None
+    anchor: str | None = None
+    anchor_weight: float | None = None
+    updates: bool | None = None
+    selector: Literal["greedy", "window", "top-k"] | None = None
+    target_gain: float | None = None
+    novelty: float | None = None
+    levers: LeverSection | None = None
+    removed: tuple[str, ...] | None = None
+    open_loop: bool | None = None
+    score_noise: float | None = None
+    tier: str | None = None
+
+    def made(self) -> Mode:
+        """The mode."""
+        given = {k: v for k, v in self.model_dump(exclude={"name", "base", "levers", "removed"}).items() if v is not None}
+        for field in ("learner", "anchor"):
+            if field in given and given[field] not in (*LEARNERS, PRIVATE):
+                raise InvalidInput(f"mode.{field}", f"must be one of {', '.join((*LEARNERS, PRIVATE))}", given[field])
+        if self.levers is not None:
+            given["levers"] = Levers(**self.levers.model_dump())
+        if self.removed is not None:
+            given["removed"] = frozenset(self.removed)
+        base = mode(self.base)
+        return Mode(**{name: getattr(base, name) for name in Mode.__dataclass_fields__} | given | {"name": self.name})
+
+
+class Config(_Section):
+    """A run. ``modes`` are names of known modes; ``mode`` adds variants. ``parameters`` override those of response models by name.
+
+    ``calibrate`` fits level, slopes and attempts of the four response models to the corpus before the run (not those given in
+    ``parameters``, not ``legacy``). ``similarity``: "item-tower" takes the two-tower's item vectors for the whole run, "tags" the corpus'.
+    ``reference`` is the mode that paired differences are taken against.
+    """
+
+    seed: Annotated[int, Field(ge=0)] = 42
+    corpus: CorpusSection = CorpusSection()
+    preset: str = "oulad"
+    rounds: Annotated[int, Field(ge=1, le=1000)] = 20
+    copies: Annotated[int, Field(ge=1, le=10_000)] = 16
+    pool_size: Annotated[int, Field(ge=1)] = 100
+    models: Annotated[tuple[str, ...], Field(min_length=1)] = ("irt", "mirt", "zpd", "contextual_zpd")
+    profiles: Annotated[tuple[str, ...], Field(min_length=1)] = tuple(PROFILES)
+    modes: tuple[str, ...] = tuple(MODES)
+    mode: tuple[ModeSection, ...] = ()
+    parameters: dict[str, dict[str, float]] = {}
+    calibrate: bool = True
+    similarity: Literal["item-tower", "tags"] = "item-tower"
+    reference: str = "als"
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        preset(self.preset)
+        for name in self.profiles:
+            profile(name)
+        for field in ("models", "profiles", "modes"):
+            _once(getattr(self, field), field)
+        for name in self.parameters:
+            if name not in self.models:
+                raise InvalidInput("parameters", f"must be about models of this run ({', '.join(self.models)})", name)
+        self.response_models()
+        every = self.all_modes()
+        _once([one.name for one in every], "modes")
+        if not every:
+            raise InvalidInput("modes", "must name at least one mode")
+        if self.reference not in [one.name for one in every]:
+            raise InvalidInput("reference", f"must be a mode of this run ({', '.join(one.name for one in every)})", self.reference)
+        self._pools_are_large_enough(every)
+        return self
+
+    def _pools_are_large_enough(self, every: tuple[Mode, ...]) -> None:
+        for one in every:
+            largest = one.largest_size(preset(self.preset))
+            if self.pool_size < largest:
+                raise InvalidInput("pool_size", f"must be at least {largest}, the largest slate of mode {one.name}", self.pool_size)
+
+    def all_modes(self) -> tuple[Mode, ...]:
+        """Named modes, then variants."""
+        return (*(mode(name) for name in self.modes), *(section.made() for section in self.mode))
+
+    def response_models(self, fitted: dict[str, float] | None = None) -> dict[str, ResponseModel]:
+        """The response models by name; ``fitted`` parameters go to the four models of ours, below those given in the file."""
+        out = {}
+        for name in self.models:
+            model = response_model(name)
+            base = dict(fitted or {}) if isinstance(model, Core) else {}
+            out[name] = response_model(name, **(base | self.parameters.get(name, {})))
+        return out
+
+    def learners(self) -> tuple[str, ...]:
+        """The learners that have to be fitted, each once."""
+        names = [n for one in self.all_modes() for n in (one.learner, one.anchor) if n is not None]
+        return tuple(dict.fromkeys((["two-tower"] if self.similarity == "item-tower" else []) + names))
+
+
+def load_config(path: str | Path) -> Config:
+    """The configuration in a TOML file; a missing or unreadable file, an unknown key and a bad value are refused by name."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as why:
+        raise InvalidInput("config", f"cannot be read ({why})", str(path)) from why
+    try:
+        return read_config(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as why:
+        raise InvalidInput("config", f"is not TOML: {why}") from why
+
+
+def read_config(values: dict[str, Any]) -> Config:
+    """The configuration of a mapping."""
+    try:
+        return Config.model_validate(values)
+    except ValidationError as why:
+        raise _refusal(why) from why
+
+
+def _once(names: Any, field: str) -> None:
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise InvalidInput(field, "must not repeat a name", name)
+
+
+def _refusal(why: ValidationError) -> InvalidInput:
+    """The first complaint of pydantic in our words: field, rule, value."""
+    first = why.errors()[0]
+    cause = first.get("ctx", {}).get("error")
+    place = ".".join(str(part) for part in first["loc"])
+    if isinstance(cause, InvalidInput):
+        return InvalidInput(f"{place}.{cause.field}" if place else cause.field, cause.rule, cause.value, where=cause.where)
+    if first["type"] == "extra_forbidden":
+        return InvalidInput(place, "is not a key of a simulation")
+    return InvalidInput(place or "config", first["msg"].lower().removeprefix("value error, "), first["input"])

@@ -1,0 +1,168 @@
+"""The report of a run: metrics by mode, paired differences, envelopes, subgroups, probe alignment, timing.
+
+Scope: none for outcomes of simulated people; the envelopes are stability only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from slateproof.simulate.metrics import METRICS, Alignment, Envelopes, envelopes, probe_alignment, session_metrics, subgroup_gap
+from slateproof.simulate.plan import Plan
+from slateproof.simulate.record import Rounds
+from slateproof.simulate.statistics import Interval, SettingRow, SignTest, by_setting, paired_bootstrap, sign_test
+from slateproof.types.columns import Floats
+
+__all__ = ["Comparison", "ModeReport", "Report", "report_on"]
+
+SETTINGS = ("correctness", "utility_probe", "uptake")
+"""Metrics of the robustness table."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModeReport:
+    """One mode: means over sessions, envelopes, gaps between engagement groups, and the privacy regime of what it consumed.
+
+    Scope: see the module.
+    """
+
+    mode: str
+    means: dict[str, float]
+    envelopes: Envelopes
+    gaps: dict[str, float]
+    regime: str
+    epsilon: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One mode against the reference, paired by session.
+
+    Scope: none.
+    """
+
+    mode: str
+    intervals: dict[str, Interval]
+    signs: dict[str, SignTest]
+    alignment: Alignment
+    settings: dict[str, list[SettingRow]]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a run found. ``metrics`` holds every metric per session by mode, in the order of ``sessions``.
+
+    Scope: see the module.
+    """
+
+    corpus: str
+    digest: str
+    reference: str
+    sessions: tuple[str, ...]
+    rounds: int
+    modes: tuple[ModeReport, ...]
+    comparisons: tuple[Comparison, ...]
+    seconds: dict[str, dict[str, float]]
+    calibration: str
+    metrics: Mapping[str, Mapping[str, Floats]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the sessions' numbers, which stand in ``sessions.parquet``; NaN becomes null."""
+        return {
+            "corpus": self.corpus,
+            "digest": self.digest,
+            "reference": self.reference,
+            "sessions": len(self.sessions),
+            "rounds": self.rounds,
+            "modes": [_plain(asdict(one)) for one in self.modes],
+            "comparisons": [_plain(asdict(one)) for one in self.comparisons],
+            "seconds": self.seconds,
+            "calibration": self.calibration,
+        }
+
+    def to_text(self) -> str:
+        """Tables for a terminal."""
+        lines = [f"{self.corpus}: {len(self.sessions)} sessions x {self.rounds} rounds, manifest {self.digest[:12]}", ""]
+        lines += _table(["mode", *METRICS], [[one.mode, *(_number(one.means[m]) for m in METRICS)] for one in self.modes])
+        lines += ["", f"paired differences against {self.reference}, mean [95% bootstrap]", ""]
+        names = ["correctness", "utility_probe", "telemetry_probe", "uptake", "attempts_per_round"]
+        lines += _table(["mode", *names], [[c.mode, *(_interval(c.intervals[m]) for m in names)] for c in self.comparisons])
+        lines += [
+            "",
+            "target drift: pairs of rounds, both windows kept, jumps beyond the realised and the prospective envelope",
+            "",
+        ]
+        head = ["mode", "pairs", "kept", "beyond realised", "beyond prospective", "relaxed rounds", "scope"]
+        rows = [(one.mode, one.envelopes, one.regime) for one in self.modes]
+        lines += _table(
+            head, [[m, *map(str, (e.pairs, e.applies, e.beyond_realised, e.beyond_prospective, e.relaxed)), r] for m, e, r in rows]
+        )
+        return "\n".join([*lines, "", *([self.calibration] if self.calibration else [])])
+
+
+def report_on(
+    played: Mapping[str, Rounds], plan: Plan, shifts: Mapping[str, float], scopes: Mapping[str, tuple[str, float | None]],
+    *, corpus: str, digest: str, reference: str, window: float, seconds: dict[str, dict[str, float]], calibration: str,
+) -> Report:  # fmt: skip
+    """The report of played modes; ``shifts`` is Delta_max by mode, ``scopes`` regime and epsilon by mode."""
+    metrics = {name: session_metrics(rounds) for name, rounds in played.items()}
+    start = np.array([one.profile.engagement for one in plan.sessions])
+    modes = tuple(
+        ModeReport(
+            name, {m: _mean(v) for m, v in metrics[name].items()}, envelopes(rounds, shifts[name], window),
+            _gaps(metrics[name], start), *scopes[name],
+        )
+        for name, rounds in played.items()
+    )  # fmt: skip
+    comparisons = tuple(_compared(name, metrics[name], metrics[reference], plan) for name in played if name != reference)
+    sessions = tuple(one.label for one in plan.sessions)
+    return Report(corpus, digest, reference, sessions, plan.rounds, modes, comparisons, seconds, calibration, metrics)
+
+
+def _gaps(metrics: Mapping[str, Floats], engagement: Floats) -> dict[str, float]:
+    if engagement.min() == engagement.max():
+        return {}
+    return {name: subgroup_gap(metrics[name], engagement) for name in SETTINGS}
+
+
+def _compared(name: str, mine: Mapping[str, Floats], theirs: Mapping[str, Floats], plan: Plan) -> Comparison:
+    pairs = {m: (mine[m], theirs[m]) for m in METRICS if not np.isnan(mine[m] - theirs[m]).all()}
+    models, profiles = [s.model for s in plan.sessions], [s.profile.name for s in plan.sessions]
+    telemetry, utility = (mine[m] - theirs[m] for m in ("telemetry_probe", "utility_probe"))
+    both = int((~np.isnan(telemetry + utility)).sum())
+    return Comparison(
+        name,
+        {m: paired_bootstrap(*pair) for m, pair in pairs.items()},
+        {m: sign_test(*pair) for m, pair in pairs.items()},
+        probe_alignment(telemetry, utility) if both > 1 else Alignment(both, np.nan, np.nan, np.nan),
+        {m: by_setting(*pairs[m], models, profiles) for m in SETTINGS if m in pairs},
+    )
+
+
+def _mean(values: Floats) -> float:
+    return float("nan") if np.isnan(values).all() else float(np.nanmean(values))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}"
+
+
+def _interval(one: Interval) -> str:
+    return f"{one.mean:.4f} [{one.low:.4f}, {one.high:.4f}]"
+
+
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    widths = [max(len(row[c]) for row in [head, *rows]) for c in range(len(head))]
+    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in [head, *rows]]

@@ -1,0 +1,185 @@
+"""Does the simulator look like the corpus? Difficulty against correctness, users' correctness, and counts, as data and distances.
+
+Both sides are reduced to the same aggregates: the corpus' held-out users (those that neither learners nor the calibration saw), and
+simulated learners whose items are drawn as often as the corpus' items occur, with no selector between. What is compared is
+the response model, not a policy.
+
+Scope: none; a description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from slateproof.corpora import Corpus
+from slateproof.errors import InvalidInput
+from slateproof.simulate.draws import Draw, Draws, session_key
+from slateproof.simulate.plan import World
+from slateproof.simulate.profiles import PROFILES
+from slateproof.simulate.responses import ResponseModel, Shown, Start
+from slateproof.types.columns import Floats, Ints
+
+__all__ = ["Aggregates", "Validation", "corpus_aggregates", "simulated_aggregates", "validate"]
+
+BINS, LEAST = 10, 5
+"""Bins of difficulty, of equally many corpus answers each; users with fewer answers have no share worth a point."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aggregates:
+    """``edges`` of difficulty bins, mean ``correctness`` and number of ``answers`` in each; per user the ``shares`` of correct
+    answers (users with at least five), and the ``counts`` of answers.
+
+    Scope: none.
+    """
+
+    edges: Floats
+    correctness: Floats
+    answers: Ints
+    shares: Floats
+    counts: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """Distances between a corpus and a response model, and the data behind them.
+
+    ``difficulty_rmse``: root mean square difference of correctness over difficulty bins, weighted by corpus answers.
+    ``share_ks``, ``share_wasserstein``: between the users' shares of correct answers. ``count_wasserstein``: between log counts, each
+    centred at its median, because a log without exposures says nothing about the level.
+
+    Scope: none.
+    """
+
+    corpus: str
+    model: str
+    difficulty_rmse: float
+    share_ks: float
+    share_wasserstein: float
+    count_wasserstein: float
+    observed: Aggregates
+    simulated: Aggregates
+
+    def to_text(self) -> str:
+        """One line."""
+        return (
+            f"{self.corpus}, {self.model}: difficulty RMSE {self.difficulty_rmse:.3f}, user shares KS {self.share_ks:.3f} "
+            f"W1 {self.share_wasserstein:.3f}, log counts (centred) W1 {self.count_wasserstein:.3f}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Distances, and the bins; shares and counts as histograms over 20 equal bins."""
+        names = ("difficulty_rmse", "share_ks", "share_wasserstein", "count_wasserstein")
+        sides = {side: _compact(getattr(self, side)) for side in ("observed", "simulated")}
+        return {"corpus": self.corpus, "model": self.model, **{n: getattr(self, n) for n in names}, **sides}
+
+
+def _compact(one: Aggregates) -> dict[str, Any]:
+    shares = np.histogram(one.shares, np.linspace(0.0, 1.0, 21))[0]
+    counts = np.histogram(np.log10(one.counts), np.linspace(0.0, 4.0, 21))[0]
+    return {
+        "edges": one.edges.tolist(),
+        "correctness": [None if np.isnan(v) else float(v) for v in one.correctness],
+        "answers": one.answers.tolist(),
+        "share_histogram": shares.tolist(),
+        "log10_count_histogram": counts.tolist(),
+    }
+
+
+def validate(
+    world: World, models: Mapping[str, ResponseModel], *, learners: int = 2_000, rounds: int = 20, seed: int = 42
+) -> list[Validation]:
+    """One row per response model."""
+    observed = corpus_aggregates(world.corpus)
+    out = []
+    for name, model in models.items():
+        simulated = simulated_aggregates(world, model, observed, learners=learners, rounds=rounds, seed=seed)
+        out.append(_compared(world.corpus.label, name, observed, simulated))
+    return out
+
+
+def _compared(corpus: str, model: str, observed: Aggregates, simulated: Aggregates) -> Validation:
+    there = simulated.answers > 0
+    gap = np.where(there, simulated.correctness - observed.correctness, 0.0)
+    rmse = float(np.sqrt(np.average(gap[there] ** 2, weights=observed.answers[there])))
+    logs = [np.log(one.counts) - np.median(np.log(one.counts)) for one in (observed, simulated)]
+    return Validation(
+        corpus, model, rmse,
+        float(stats.ks_2samp(observed.shares, simulated.shares).statistic),
+        float(stats.wasserstein_distance(observed.shares, simulated.shares)),
+        float(stats.wasserstein_distance(*logs)), observed, simulated,
+    )  # fmt: skip
+
+
+def corpus_aggregates(corpus: Corpus) -> Aggregates:
+    """Of the held-out users."""
+    test = corpus.split().test
+    d, y, user = corpus.items.difficulty[corpus.item[test]], corpus.positive[test], corpus.user[test]
+    edges = np.unique(np.quantile(d, np.linspace(0.0, 1.0, BINS + 1)))
+    if edges.size < 3:
+        raise InvalidInput("corpus", "must have items of different difficulty", corpus.name)
+    counts = np.bincount(user, minlength=corpus.users)
+    right = np.bincount(user, weights=y, minlength=corpus.users)
+    enough = counts >= LEAST
+    if not enough.any():
+        raise InvalidInput("corpus", f"must have held-out users with at least {LEAST} answers", corpus.name)
+    shares = right[enough] / counts[enough]
+    return _binned(edges, d, y, shares, counts[counts > 0])
+
+
+def simulated_aggregates(
+    world: World, model: ResponseModel, observed: Aggregates, *, learners: int, rounds: int, seed: int, size: int = 5
+) -> Aggregates:
+    """Learners spread as the profiles are, on ``size`` random items a round.
+
+    A learner's share is taken over as many first attempts as a random corpus user has answers (of those with enough), so that both
+    sides carry the same sampling noise as far as the attempts reach.
+    """
+    rng = np.random.default_rng(seed)
+    draws, keys = Draws(seed), np.array([session_key(f"validation/{n}") for n in range(learners)], np.uint64)
+    people = model.begin(_population(learners, rng), Draw(draws, keys, -1, np.zeros((learners, 0), np.int64)))
+    popularity = np.cumsum(world.corpus.items.count / world.corpus.items.count.sum())
+    seen = np.zeros((learners, len(world.catalog)), np.bool_)
+    tried: list[Any] = []
+    right: list[Any] = []
+    hard: list[Any] = []
+    for t in range(rounds):
+        items = np.minimum(np.searchsorted(popularity, rng.random((learners, size))), popularity.size - 1)
+        known = np.take_along_axis(seen, items, axis=1)
+        shown = Shown(items, np.ones(items.shape, np.bool_), world.difficulty[items], world.skill[items], known, t)
+        draw = Draw(draws, keys, t, items)
+        response = model.respond(people, shown, draw)
+        people = model.advance(people, shown, response, draw)
+        np.put_along_axis(seen, items, True, axis=1)
+        for column, value in ((tried, response.attempted), (right, response.correct), (hard, shown.difficulty)):
+            column.append(value)
+    attempted, correct, difficulty = (np.concatenate(column, axis=1) for column in (tried, right, hard))
+    length = rng.choice(observed.counts[observed.counts >= LEAST], learners)
+    first = attempted & (np.cumsum(attempted, axis=1) <= length[:, None])
+    counts = first.sum(axis=1)
+    enough = counts >= LEAST
+    shares = (correct & first).sum(axis=1)[enough] / counts[enough]
+    every = attempted.sum(axis=1)
+    return _binned(observed.edges, difficulty[attempted], correct[attempted], shares, every[every > 0])
+
+
+def _population(learners: int, rng: np.random.Generator) -> Start:
+    """Normal with the profiles' mean and spread, clipped into [0, 1]."""
+    columns = {}
+    for name in ("knowledge", "fatigue", "engagement", "trust"):
+        values = np.array([getattr(p, name) for p in PROFILES.values()])
+        columns[name] = np.clip(rng.normal(values.mean(), values.std(), learners), 0.0, 1.0)
+    return Start(**columns)
+
+
+def _binned(edges: Floats, d: Any, y: Any, shares: Any, counts: Any) -> Aggregates:
+    place = np.clip(np.searchsorted(edges, d, side="right") - 1, 0, edges.size - 2)
+    answers = np.bincount(place, minlength=edges.size - 1)
+    right = np.bincount(place, weights=y, minlength=edges.size - 1)
+    correctness = np.where(answers > 0, right / np.maximum(answers, 1), np.nan)
+    return Aggregates(edges, correctness, answers, shares, counts)

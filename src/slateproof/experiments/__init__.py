@@ -1,1 +1,26 @@
-"""Room `experiments`."""
+"""The paper, reproduced: one module per table or figure, published numbers beside ours, verdicts that are computed.
+
+``reproduce`` runs them; ``EXPERIMENTS`` lists them. Needs the extra ``report`` (matplotlib, Jinja2), and ``learn`` for learners.
+
+Scope: none; measurements.
+"""
+
+from slateproof.experiments.core import Experiment, Result, Table, Task
+from slateproof.experiments.registry import EXPERIMENTS
+from slateproof.experiments.run import Finished, Outcome, reproduce
+from slateproof.experiments.verdicts import Ours, Published, Verdict, judge
+
+__all__ = [
+    "EXPERIMENTS",
+    "Experiment",
+    "Finished",
+    "Ours",
+    "Outcome",
+    "Published",
+    "Result",
+    "Table",
+    "Task",
+    "Verdict",
+    "judge",
+    "reproduce",
+]

@@ -1,0 +1,179 @@
+"""Figures drawn with matplotlib, in one style: for paper, for a grey printer, for the colour-blind.
+
+Every slot is a colour of Okabe and Ito's palette in order of lightness, a marker and a dash pattern; any one of the three tells
+series apart. The same data gives the same bytes of SVG.
+
+Scope: none; presentation.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+from slateproof.experiments.figures import Figure, Panel, Series
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+__all__ = ["SLOTS", "to_png", "to_svg"]
+
+SLOTS = (
+    ("#000000", "o", "-"),
+    ("#0072B2", "s", "--"),
+    ("#D55E00", "^", "-."),
+    ("#009E73", "D", ":"),
+    ("#CC79A7", "v", (0, (5, 1, 1, 1, 1, 1))),
+    ("#E69F00", "P", (0, (8, 2))),
+    ("#56B4E9", "X", (0, (1, 1))),
+)
+"""Colour, marker, dashes."""
+
+INK, GRID = "#222222", "#DDDDDD"
+
+RC: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8.5,
+    "axes.titlesize": 9.0,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 8.5,
+    "axes.edgecolor": "#888888",
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": 8.0,
+    "ytick.labelsize": 8.0,
+    "legend.frameon": False,
+    "legend.fontsize": 8.0,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 4.5,
+    "svg.fonttype": "path",
+    "figure.dpi": 100,
+}
+
+WIDTH, HEIGHT = 3.5, 2.7
+"""Inches per panel."""
+
+
+def to_svg(figure: Figure) -> str:
+    """The figure as SVG source, from the <svg> tag on, with a title and a description inside."""
+    out = io.StringIO()
+    _save(figure, out, format="svg", metadata={"Date": None, "Creator": None})
+    source = out.getvalue()
+    return _described(source[source.index("<svg") :], figure)
+
+
+def to_png(figure: Figure) -> bytes:
+    """The figure as PNG, 200 dots per inch."""
+    out = io.BytesIO()
+    _save(figure, out, format="png", dpi=200, metadata={"Software": None})
+    return out.getvalue()
+
+
+def _save(figure: Figure, out: Any, **how: Any) -> None:
+    import matplotlib as mpl
+
+    with mpl.rc_context({**RC, "svg.hashsalt": figure.name}):
+        _canvas(figure).savefig(out, **how)
+
+
+def _canvas(figure: Figure) -> Canvas:
+    from matplotlib.figure import Figure as Canvas
+
+    columns = min(figure.columns, len(figure.panels))
+    rows = -(-len(figure.panels) // columns)
+    canvas = Canvas(figsize=(WIDTH * columns, HEIGHT * rows + (0.35 if figure.legend == "shared" else 0.0)), layout="constrained")
+    grid = canvas.subplots(rows, columns, squeeze=False)
+    for place, axes in enumerate(grid.flat):
+        if place >= len(figure.panels):
+            axes.set_axis_off()
+            continue
+        _panel(axes, figure.panels[place])
+        if figure.legend == "each":
+            axes.legend(loc="best")
+    if figure.legend == "shared":
+        _legend(canvas, grid.flat)
+    return canvas
+
+
+def _legend(canvas: Any, grid: Any) -> None:
+    """One legend below all panels, every label once."""
+    found: dict[str, Any] = {}
+    for axes in grid:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    if found:
+        canvas.legend(found.values(), found.keys(), loc="outside lower center", ncols=min(len(found), 4))
+
+
+def _panel(axes: Any, panel: Panel) -> None:
+    axes.set_title(panel.title)
+    axes.set_xlabel(panel.x)
+    axes.set_ylabel(panel.y)
+    axes.set_xscale(panel.x_scale)
+    axes.set_yscale(panel.y_scale)
+    bars = [one for one in panel.series if one.kind == "bars"]
+    for one in panel.series:
+        if one.kind == "bars":
+            _bars(axes, one, bars.index(one), len(bars))
+        else:
+            _line(axes, one)
+    ticks = sorted({float(x) for one in panel.series if one.kind == "line" for x in one.x})
+    if panel.x_scale == "log" and 2 <= len(ticks) <= 7:
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
+    if panel.x_limits is not None:
+        axes.set_xlim(*panel.x_limits)
+    if panel.y_limits is not None:
+        axes.set_ylim(*panel.y_limits)
+
+
+def _line(axes: Any, one: Series) -> None:
+    if one.kind == "reference":
+        axes.plot(one.x, one.y, color="#777777", linestyle=(0, (3, 2)), linewidth=1.0, label=one.label, zorder=1.5)
+        return
+    colour, marker, dashes = SLOTS[one.slot % len(SLOTS)]
+    style = {
+        "line": {"marker": marker, "linestyle": dashes},
+        "curve": {"linestyle": dashes},
+        "points": {"marker": marker, "linestyle": "none"},
+        "steps": {"linestyle": dashes, "drawstyle": "steps-post"},
+    }[one.kind]
+    if one.low is not None and one.high is not None:
+        axes.fill_between(one.x, one.low, one.high, color=colour, alpha=0.15, linewidth=0.0)
+    axes.plot(one.x, one.y, color=colour, label=one.label, markerfacecolor="white", markeredgewidth=1.2, **style)
+
+
+HATCHES = ("", "////", "....", "xxxx", "----", "\\\\\\\\", "++++")
+
+
+def _bars(axes: Any, one: Series, place: int, beside: int) -> None:
+    colour, _, _ = SLOTS[one.slot % len(SLOTS)]
+    wide = 0.8 / beside
+    spots = [i + (place - (beside - 1) / 2.0) * wide for i in range(len(one.x))]
+    error = None
+    if one.low is not None and one.high is not None:
+        error = [[y - low for y, low in zip(one.y, one.low, strict=True)], [h - y for y, h in zip(one.y, one.high, strict=True)]]
+    axes.bar(
+        spots, one.y, wide * 0.92, color=colour, alpha=0.85, edgecolor="white", hatch=HATCHES[one.slot % len(HATCHES)],
+        linewidth=0.0, label=one.label, yerr=error, error_kw={"elinewidth": 1.0, "ecolor": INK, "capsize": 2.0},
+    )  # fmt: skip
+    axes.set_xticks(range(len(one.x)), [str(x) for x in one.x])
+    axes.grid(visible=False, axis="x")
+
+
+def _described(source: str, figure: Figure) -> str:
+    """The <svg> tag made an image with a name: screen readers read ``describes``."""
+    from xml.sax.saxutils import escape, quoteattr
+
+    end = source.index(">")
+    text = f"<title>{escape(figure.caption)}</title><desc>{escape(figure.describes)}</desc>"
+    return f'{source[:end]} role="img" aria-label={quoteattr(figure.caption)}>{text}{source[end + 1 :]}'

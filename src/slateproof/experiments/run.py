@@ -1,0 +1,172 @@
+"""Run experiments, reuse what is finished, write their files and the report.
+
+Scope: none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from slateproof.errors import InvalidInput
+from slateproof.experiments.cache import Cache, key_of
+from slateproof.experiments.core import Experiment, Result, Task
+from slateproof.experiments.output import plain, write_atomic, write_result
+from slateproof.experiments.registry import ordered
+from slateproof.experiments.report import render
+from slateproof.experiments.shelf import Shelf
+from slateproof.experiments.signature import code_version, of_value, versions
+from slateproof.experiments.verdicts import KINDS, count
+
+__all__ = ["SEED", "Finished", "Outcome", "Told", "reproduce"]
+
+SEED = 42
+
+Told = Callable[[str, int, int, str], None]
+"""Called with (experiment, parts done, parts in all, what is going on)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """One experiment of a run. ``state``: "ran", "cached" (finished before, same digest) or "skipped" (nothing that it needs is here).
+
+    Scope: none.
+    """
+
+    experiment: Experiment
+    state: str
+    result: Result
+    seconds: float
+    manifest: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All experiments of a run, where their files are, and how long it took.
+
+    Scope: none.
+    """
+
+    finished: tuple[Finished, ...]
+    out: Path
+    quick: bool
+    seconds: float
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Verdicts over all experiments."""
+        return count(one for part in self.finished for one in part.result.verdicts)
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """What was left out, and why, each once."""
+        return tuple(dict.fromkeys(f"{part.experiment.name}: {why}" for part in self.finished for why in part.result.skipped))
+
+    def exit_code(self, strict: bool = False) -> int:
+        """0; with ``strict`` 1 if a number differs or anything was skipped."""
+        return int(strict and (self.counts["differs"] > 0 or bool(self.skipped)))
+
+    def to_text(self) -> str:
+        """A few lines to print: a line per experiment, totals, what was skipped, where the report is."""
+        heads = ("experiment", *KINDS, "seconds", "")
+        lines = [(p.experiment.name, *map(str, count(p.result.verdicts).values()), f"{p.seconds:.1f}", p.state) for p in self.finished]
+        lines.append(("all", *map(str, self.counts.values()), f"{self.seconds:.1f}", "quick run: small samples" if self.quick else ""))
+        widths = [max(len(line[i]) for line in (heads, *lines)) for i in range(len(heads))]
+        text = [_line(cells, widths) for cells in (heads, *lines)]
+        text += [f"skipped  {why}" for why in self.skipped]
+        return "\n".join([*text, f"report   {self.out / 'report.html'}"])
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *rest = zip(cells, widths, strict=True)
+    return "  ".join([first[0].ljust(first[1]), *(cell.rjust(wide) for cell, wide in rest)]).rstrip()
+
+
+def reproduce(
+    names: Sequence[str] = (),
+    data: str | Path | None = None,
+    out: str | Path = "results",
+    quick: bool = False,
+    progress: Told | None = None,
+    *,
+    command: str | None = None,
+    seed: int = SEED,
+) -> Outcome:
+    """Run the experiments of ``names`` (none: all), and what they read; write files and ``report.html`` below ``out``.
+
+    ``data`` is the folder of the corpora; what needs a missing corpus is left out, and ``Outcome.skipped`` says so. Finished parts
+    are kept in ``out/.cache`` and used again where nothing that they depend on has changed. ``quick``: small samples. An unknown
+    name and a data folder that is not there are refused before anything runs.
+    """
+    chosen = ordered(names)
+    folder = None if data is None else Path(data)
+    if folder is not None and not folder.is_dir():
+        raise InvalidInput("data", "there is no such folder", str(folder))
+    target, shelf, start = Path(out), Shelf(folder), time.perf_counter()
+    if target.exists() and not target.is_dir():
+        raise InvalidInput("out", "is a file; it must be a folder", str(target))
+    cache = Cache(target / ".cache")
+    finished: list[Finished] = []
+    for experiment in chosen:
+        results = {part.experiment.name: part.result for part in finished if part.experiment.name in experiment.after}
+        task = Task(experiment.config(quick), shelf, seed, _teller(progress, experiment.name), results)
+        part = _one(experiment, task, cache, quick, command)
+        write_result(target, experiment.name, part.result, part.manifest)
+        finished.append(part)
+    outcome = Outcome(tuple(finished), target, quick, time.perf_counter() - start)
+    write_atomic(target / "report.html", render(outcome, manifest(shelf, seed, quick, command)))
+    return outcome
+
+
+def _one(experiment: Experiment, task: Task, cache: Cache, quick: bool, command: str | None) -> Finished:
+    key = key_of(experiment, task)
+    held = cache.read(experiment.name, key)
+    start = time.perf_counter()
+    if held is None:
+        task.progress(0, 1, experiment.title)
+        fresh = experiment.run(task)
+        result, seconds = Result.from_dict(plain(fresh.to_dict())), time.perf_counter() - start
+        cache.write(experiment.name, key, result, seconds)
+    else:
+        result, seconds = held
+    state = "skipped" if not result.rows and result.skipped else "ran" if held is None else "cached"
+    facts = {
+        **manifest(task.corpora, task.seed, quick, command),
+        "experiment": experiment.name,
+        "constants": _constants(task.config),
+        "corpora": dict(result.corpora),
+        "code": code_version(experiment.run.__module__),
+        "digest": key,
+        "seconds": round(seconds, 3),
+    }
+    task.progress(1, 1, state)
+    return Finished(experiment, state, result, seconds, facts)
+
+
+def manifest(shelf: Shelf, seed: int, quick: bool, command: str | None) -> dict[str, Any]:
+    """What a run was made with; no path of the machine and no time of day, so that reruns agree."""
+    import platform
+
+    return {
+        "command": command or "slateproof.experiments.reproduce",
+        "quick": quick,
+        "seed": seed,
+        "python": platform.python_version(),
+        "versions": versions(),
+        "environment": of_value(versions())[:16],
+    }
+
+
+def _constants(config: Any) -> dict[str, Any]:
+    return asdict(config) if is_dataclass(config) and not isinstance(config, type) else {}
+
+
+def _teller(progress: Told | None, name: str) -> Callable[[int, int, str], None]:
+    if progress is None:
+        return lambda done, total, what: None
+    return lambda done, total, what: progress(name, done, total, what)
+
+

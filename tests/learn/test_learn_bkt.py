@@ -149,3 +149,14 @@ def test_impossible_answers_teach_nothing() -> None:
     wrong = Feedback(np.array([[0]]), np.array([[True]]), np.array([[False]]))
     session = scorer.update(scorer.begin(context, 0), context, wrong)
     assert scorer.score(session, context, np.array([[0]])).scores[0, 0] == 1.0
+
+
+def test_em_ends_where_pybkt_ends() -> None:
+    """pyBKT 1.4.3, best of three random starts, on these answers (it stops at a gain of .001, hence the tolerance)."""
+    pybkt = np.array([0.35114392, 0.10023391, 0.07230813, 0.18822462])
+    user, correct = simulated(400, (0.3, 0.12, 0.08, 0.22), seed=8)
+    fitted = fit_em(np.zeros(user.size, np.int64), user, correct, np.array([[0.1, 0.1, 0.1, 0.2]]), 5000, tolerance=1e-12)[0]
+    np.testing.assert_allclose(fitted, pybkt, atol=1.5e-3)
+    heads = np.flatnonzero(np.r_[True, user[1:] != user[:-1], True])
+    ours, theirs = (_expect(correct, heads, theta, np.empty(user.size), np.empty(user.size))[1] for theta in (fitted, pybkt))
+    assert ours >= theirs

@@ -123,3 +123,15 @@ def test_a_blend_is_evaluated_on_the_catalogue_as_one_pool() -> None:
     session = scorer.update(session, context, Feedback(CORPUS.item[seen][None].astype(np.int64), ones, CORPUS.positive[seen][None]))
     scores = scorer.score(session, context, np.arange(len(CORPUS.items))[None]).scores[0]
     np.testing.assert_allclose(rows.scores[rows.user == user], scores[CORPUS.item[mine[mine.size // 2 :]]], atol=1e-12)
+
+
+def test_what_the_rows_do_not_define_is_none(tmp_path: Any) -> None:
+    """Everybody always succeeds: there is no AUC, and NDCG is 1."""
+    (tmp_path / "t.csv").write_text("u,i,r\n" + "\n".join(f"{u},{i},1" for u in range(12) for i in range(4)) + "\n")
+    corpus = corpora.load_table(tmp_path / "t.csv", user="u", item="i", response="r")
+    result = evaluate(Popularity().fit(corpus), corpus, resamples=5)
+    assert (result.auc, result.auc_user) == (None, None)
+    assert result.ndcg is not None
+    assert result.ndcg.value == 1.0
+    assert result.to_dict()["auc"] is None
+    assert "AUC, pooled          -" in result.to_text()

@@ -113,3 +113,12 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
         interval = bootstrap(np.arange(60), lambda w, v=value: mean(v, w), rng, resamples=200, level=0.9)
         hits += interval.low <= 0.0 <= interval.high
     assert 165 <= hits <= 193  # 180 expected; 4.24 is the binomial standard deviation
+
+
+def test_draws_on_which_a_statistic_is_not_defined_are_left_out() -> None:
+    """Of two users one has only successes and one only failures: half of all draws hold one of them twice, and no AUC."""
+    user, y, s = np.array([0, 0, 1, 1]), np.array([True, True, False, False]), np.array([0.9, 0.8, 0.7, 0.85])
+    interval = bootstrap(user, auc_statistic(y, s), np.random.default_rng(0), resamples=50)
+    assert (interval.low, interval.value, interval.high) == (0.75, 0.75, 0.75)
+    with pytest.raises(InvalidInput, match="positive"):
+        bootstrap(user, auc_statistic(np.ones(4, bool), s), np.random.default_rng(0))

@@ -11,7 +11,7 @@ Scope: none; measurements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,8 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """One scorer on the held-out users of one corpus. ``log_loss`` is None where scores are no probabilities.
+    """One scorer on the held-out users of one corpus. ``log_loss`` is None where scores are no probabilities, another
+    measure where no user or row defines it.
 
     ``auc`` is pooled over all rows, ``auc_user`` the mean over the users that have both outcomes, ``ndcg`` the mean over the
     users that have a success.
@@ -57,9 +58,9 @@ class Evaluation:
     users: int
     rows: int
     k: int
-    auc: Interval
-    auc_user: Interval
-    ndcg: Interval
+    auc: Interval | None
+    auc_user: Interval | None
+    ndcg: Interval | None
     log_loss: Interval | None
 
     def to_dict(self) -> dict[str, Any]:
@@ -93,19 +94,20 @@ def evaluate(
     by_user, per_user = auc_by_user(rows.user, rows.positive, rows.scores)
     liked, gains = ndcg_by_user(rows.user, rows.positive, rows.scores, k)
     chances = _probabilities(scorer, rows.scores)
-    options: dict[str, Any] = {"resamples": resamples}
+
+    def interval(user: Ints, statistic: Callable[[Floats | None], float], defined: bool) -> Interval | None:
+        return bootstrap(user, statistic, rng, resamples=resamples) if defined else None
+
     return Evaluation(
         scorer=scorer.name,
         corpus=corpus.label,
         users=int(np.unique(rows.user).size),
         rows=int(rows.user.size),
         k=k,
-        auc=bootstrap(rows.user, auc_statistic(rows.positive, rows.scores), rng, **options),
-        auc_user=bootstrap(by_user, lambda weights: mean(per_user, weights), rng, **options),
-        ndcg=bootstrap(liked, lambda weights: mean(gains, weights), rng, **options),
-        log_loss=None
-        if chances is None
-        else bootstrap(rows.user, lambda weights: log_loss(rows.positive, chances, weights), rng, **options),
+        auc=interval(rows.user, auc_statistic(rows.positive, rows.scores), 0 < rows.positive.sum() < rows.positive.size),
+        auc_user=interval(by_user, lambda weights: mean(per_user, weights), by_user.size > 0),
+        ndcg=interval(liked, lambda weights: mean(gains, weights), liked.size > 0),
+        log_loss=interval(rows.user, lambda weights: log_loss(rows.positive, chances, weights), chances is not None),
     )
 
 

@@ -122,15 +122,22 @@ def bootstrap(
 ) -> Interval:
     """Percentile interval of ``statistic`` over resampled users: all rows of a user are drawn together.
 
-    ``statistic`` takes one weight per row (how often the row's user was drawn), or None for the value itself.
+    ``statistic`` takes one weight per row (how often the row's user was drawn), or None for the value itself. Draws on which it
+    is not defined, such as an AUC where only successes were drawn, are left out.
     """
     if resamples < 1 or not 0.0 < level < 1.0:
         raise InvalidInput("resamples", "must be at least 1, and level strictly between 0 and 1", (resamples, level))
     users, place = np.unique(np.asarray(user), return_inverse=True)
     share = np.full(users.size, 1.0 / users.size)
-    drawn = [statistic(rng.multinomial(users.size, share)[place].astype(np.float64)) for _ in range(resamples)]
-    low, high = np.quantile(drawn, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return Interval(statistic(None), float(low), float(high))
+    value, drawn = statistic(None), []
+    for _ in range(resamples):
+        weights = rng.multinomial(users.size, share)[place].astype(np.float64)
+        try:
+            drawn.append(statistic(weights))
+        except InvalidInput:
+            continue
+    low, high = np.quantile(drawn or [value], [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    return Interval(value, float(low), float(high))
 
 
 def _rows(positive: Any, scores: Any) -> tuple[Floats, Floats]:

@@ -59,26 +59,30 @@ def commit_fields(batch: pa.RecordBatch, salts: Parts) -> list[list[bytes]]:
     """Commitments by field, one list of ``len(batch)`` digests each; ``salts[f]`` holds 16 bytes per record."""
     out = []
     for place, field in enumerate(FIELDS):
-        prefix = field.encode() + b"\n"
-        salt = bytes(salts[place])
         columns = [_payload(batch.column(column.name), column.type) for column in columns_of(field)]
-        fixed = _rows(np.concatenate([part for part, _ in columns], axis=1))
+        salt = np.frombuffer(salts[place], np.uint8).reshape(len(batch), SALT)
+        name = field.encode() + b"\n"
+        # Everything of one size goes into one table, so that a record costs one slice, and one more per body.
+        head = [_same(_FIELD_DOMAIN, len(batch)), salt, _same(name, len(batch)), *(part for part, _ in columns)]
         bodies = [body for _, body in columns if body is not None]
-        slices = [salt[SALT * i : SALT * (i + 1)] for i in range(len(batch))]
-        out.append(_digest_all(prefix, slices, fixed, bodies))
+        out.append(_digest_all(_rows(np.concatenate(head, axis=1)), bodies))
     return out
 
 
-def _digest_all(prefix: bytes, salts: Parts, fixed: Parts, bodies: Sequence[Parts]) -> list[bytes]:
-    sha256, join, domain = hashlib.sha256, b"".join, _FIELD_DOMAIN
-    return [sha256(join((domain, salt, prefix, *parts))).digest() for salt, *parts in zip(salts, fixed, *bodies, strict=True)]
+def _same(text: bytes, size: int) -> Any:
+    return np.broadcast_to(np.frombuffer(text, np.uint8), (size, len(text)))
+
+
+def _digest_all(heads: Parts, bodies: Sequence[Parts]) -> list[bytes]:
+    sha256 = hashlib.sha256
+    texts = map(b"".join, zip(heads, *bodies, strict=True)) if bodies else heads
+    return [sha256(text).digest() for text in texts]
 
 
 def leaves_of(index: Sequence[int], commitments: Sequence[Sequence[bytes]]) -> list[bytes]:
     """Leaf hashes of records from their commitments by field."""
-    sha256, join, domain = hashlib.sha256, b"".join, _LEAF_DOMAIN
-    places = _rows(np.asarray(index, "<u8").reshape(-1, 1).view(np.uint8))
-    return [sha256(join((domain, *parts))).digest() for parts in zip(places, *commitments, strict=True)]
+    places = np.asarray(index, "<u8").reshape(-1, 1).view(np.uint8)
+    return _digest_all(_rows(np.concatenate([_same(_LEAF_DOMAIN, len(places)), places], axis=1)), commitments)
 
 
 def leaf_of(index: int, commitments: Sequence[bytes]) -> bytes:

@@ -29,7 +29,8 @@ NONE, VECTORS, MATRIX, TAGS = range(4)
 @compiled
 def overtakes(value: float, rank: int, other: float, other_rank: int) -> bool:
     """Whether ``value`` comes before ``other``: larger objective first, then smaller id."""
-    return value > other or (value == other and rank < other_rank)
+    # Bitwise on purpose: no branch to mispredict.
+    return (value > other) | ((value == other) & (rank < other_rank))
 
 
 @compiled
@@ -161,9 +162,9 @@ def find_contenders(base: Any, bonus: Any, penalties: Any, first: int, bound: An
             lows[place] = low
     count = 0
     for i in range(base.size):
-        if bound[i] >= lows[last] and i != first:
-            heap[count] = i
-            count += 1
+        # Written always, kept by the count: no branch to mispredict. There is room, since ``first`` is never kept.
+        heap[count] = i
+        count += (bound[i] >= lows[last]) & (i != first)
     return count
 
 
@@ -173,8 +174,8 @@ def sift_down(heap: Any, bound: Any, rank: Any, size: int, place: int) -> None:
     item = heap[place]
     while 2 * place + 1 < size:
         child = 2 * place + 1
-        if child + 1 < size and overtakes(bound[heap[child + 1]], rank[heap[child + 1]], bound[heap[child]], rank[heap[child]]):
-            child += 1
+        if child + 1 < size:
+            child += overtakes(bound[heap[child + 1]], rank[heap[child + 1]], bound[heap[child]], rank[heap[child]])
         if not overtakes(bound[heap[child]], rank[heap[child]], bound[item], rank[item]):
             break
         heap[place] = heap[child]

@@ -81,7 +81,8 @@ def to_png(figure: Figure) -> bytes:
 def _save(figure: Figure, out: Any, **how: Any) -> None:
     import matplotlib as mpl
 
-    with mpl.rc_context({**RC, "svg.hashsalt": figure.name}):
+    style: Any = {**RC, "svg.hashsalt": figure.name}
+    with mpl.rc_context(style):
         _canvas(figure).savefig(out, **how)
 
 
@@ -141,15 +142,15 @@ def _line(axes: Any, one: Series) -> None:
         axes.plot(one.x, one.y, color="#777777", linestyle=(0, (3, 2)), linewidth=1.0, label=one.label, zorder=1.5)
         return
     colour, marker, dashes = SLOTS[one.slot % len(SLOTS)]
-    style = {
+    styles: dict[str, dict[str, Any]] = {
         "line": {"marker": marker, "linestyle": dashes},
         "curve": {"linestyle": dashes},
         "points": {"marker": marker, "linestyle": "none"},
         "steps": {"linestyle": dashes, "drawstyle": "steps-post"},
-    }[one.kind]
+    }
     if one.low is not None and one.high is not None:
         axes.fill_between(one.x, one.low, one.high, color=colour, alpha=0.15, linewidth=0.0)
-    axes.plot(one.x, one.y, color=colour, label=one.label, markerfacecolor="white", markeredgewidth=1.2, **style)
+    axes.plot(one.x, one.y, color=colour, label=one.label, markerfacecolor="white", markeredgewidth=1.2, **styles[one.kind])
 
 
 HATCHES = ("", "////", "....", "xxxx", "----", "\\\\\\\\", "++++")

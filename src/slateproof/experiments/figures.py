@@ -14,7 +14,7 @@ __all__ = ["Figure", "Panel", "Series"]
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line, set of points or set of bars. ``slot`` picks colour, marker and dashes together, so that one does not need the other.
+    """One line, set of points or set of bars. ``slot`` picks colour, marker and dashes together: one does not need the other.
 
     ``kind``: "line" (with markers), "curve" (a line without), "points", "bars", "steps", "reference" (thin, dashed, grey).
     ``low`` and ``high`` are interval ends.

@@ -200,8 +200,8 @@ def _notes(fits: dict[str, Line], rows: list[Row]) -> tuple[str, ...]:
         f"the paper's eight cells; our simulation gives {independent.slope:.4f} [{independent.low:.4f}, {independent.high:.4f}].",
         f"Between neighbouring x of the whole grid the exact slope runs from {steep[0]:.3f} to {steep[1]:.3f}: it comes close to "
         "-1/4 only where flips are too rare to count.",
-        f"Simulated shares are within {worst:.1f} standard errors of the exact probability in all {len(often)} cells where at least "
-        "ten flips and ten stays are expected.",
+        f"Simulated shares are within {worst:.1f} standard errors of the exact probability in all {len(often)} cells where at "
+        "least ten flips and ten stays are expected.",
         "Low rank: tau_max is the root of the mean over pools of the largest variance of a cross-boundary difference; the paper "
         "does not say how it averages.",
     )
@@ -218,10 +218,15 @@ def _local_slopes(rows: list[Row]) -> tuple[float, float]:
 
 def _tables(config: FixedMargin, rows: list[Row], fits: dict[str, Line]) -> tuple[Table, ...]:
     reference = {"independent": -0.25, "exact": -0.25, "by_rule": -0.25, "low_rank": -0.5}
-    names = {"independent": "independent, the paper's cells", "exact": "the same, exact", "by_rule": "independent, our cells by the rule"}
-    names["low_rank"] = f"low rank r={config.rank}, ρ={config.correlation:g}"
+    names = {
+        "independent": "independent, the paper's cells",
+        "exact": "the same, exact",
+        "by_rule": "independent, our cells by the rule",
+        "low_rank": f"low rank r={config.rank}, ρ={config.correlation:g}",
+    }
     fit_rows = tuple(
-        {"noise": names[n], "slope": f.slope, "low": f.low, "high": f.high, "reference": reference[n], "R²": f.r_squared, "cells": f.points}
+        {"noise": names[n], "slope": f.slope, "low": f.low, "high": f.high, "reference": reference[n], "R²": f.r_squared}
+        | {"cells": f.points}
         for n, f in fits.items()
     )
     heads = {"anchor_weight": "w", "gamma": "γ", "sigma": "σ", "flip_independent": "simulated", "flip_exact": "exact"}

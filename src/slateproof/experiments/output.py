@@ -137,7 +137,8 @@ def latex(table: Table) -> str:
 def verdict_latex(name: str, verdicts: Sequence[Verdict]) -> str:
     """Published and ours, side by side."""
     lines = [[v.what, shown(v.published), shown(v.ours), shown(v.difference), v.verdict] for v in verdicts]
-    return _tabular(f"{name}-published", "Published and reproduced", ["", "published", "ours", "difference", "verdict"], lines, "lrrrl")
+    heads = ["", "published", "ours", "difference", "verdict"]
+    return _tabular(f"{name}-published", "Published and reproduced", heads, lines, "lrrrl")
 
 
 def _tabular(name: str, caption: str, heads: Sequence[str], lines: Sequence[Sequence[str]], spec: str) -> str:

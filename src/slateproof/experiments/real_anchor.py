@@ -66,7 +66,8 @@ class RealAnchor:
 
 def in_hand(shelf: Shelf) -> tuple[dict[str, str], tuple[str, ...]]:
     """(corpus of the paper -> the corpus taken for it), and why others are missing."""
-    found, skipped = {}, []
+    found: dict[str, str] = {}
+    skipped: list[str] = []
     for paper, choices in STANDS_FOR.items():
         here, reasons = shelf.split(choices)
         if here:
@@ -106,9 +107,7 @@ def _families(paper: str) -> tuple[Family, ...]:
     return EDUCATION_FAMILIES if paper in EDUCATION else RATINGS_FAMILIES
 
 
-def cells_of(
-    config: Any, paper: str, corpus: Corpus, anchor: str, pools: AnchorPools, family: Family, seed: int
-) -> list[Row]:
+def cells_of(config: Any, paper: str, corpus: Corpus, anchor: str, pools: AnchorPools, family: Family, seed: int) -> list[Row]:
     """One row per sigma: flips and Jaccard at every anchor weight, simulated and exact."""
     sigmas = config.education_sigmas if paper in EDUCATION else config.ratings_sigmas
     scales = sorted({scale_of(sigma, weight) for sigma in sigmas for weight in config.weights})
@@ -200,8 +199,8 @@ def _cause(paper: str, name: str, causes: list[Row]) -> str:
         "amazon-musical-instruments": "In hand is the 5-core, not the full corpus. " if name.endswith("-5") else "",
     }.get(paper, "")
     return (
-        f"{cut}Flip@10 at w=0 follows the anchor's top-10 gap, and the gap follows how the anchor was trained, which the paper does "
-        f"not state in full. Exact Flip@10 at σ={mine[0]['sigma']:g}, w=0, by anchor: {tried}."
+        f"{cut}Flip@10 at w=0 follows the anchor's top-10 gap, and the gap follows how the anchor was trained, which the paper "
+        f"does not state in full. Exact Flip@10 at σ={mine[0]['sigma']:g}, w=0, by anchor: {tried}."
     )
 
 
@@ -213,7 +212,8 @@ def _drop_verdicts(rows: list[Row], complete: bool) -> list[Verdict]:
         what = f"{name} relative drop of Flip@10 at w=.75, independent noise"
         published = Published(f"drop/{name}", "tab:main-evidence-map", what, value, tolerance=0.05)
         why = None if complete else "not all three corpora are in hand"
-        verdicts.append(judge(published, Ours(ours(drops) if drops else None, why=why), "Flips that are near 1 at w=0 cannot drop as far."))
+        mine = Ours(ours(drops) if drops else None, why=why)
+        verdicts.append(judge(published, mine, "Flips that are near 1 at w=0 cannot drop as far."))
     return verdicts
 
 
@@ -255,13 +255,14 @@ def _notes(rows: list[Row], causes: list[Row]) -> tuple[str, ...]:
 
 
 def _tables(rows: list[Row], causes: list[Row]) -> tuple[Table, ...]:
-    columns = ("corpus", "noise", "sigma", "flip_w000", "flip_w050", "flip_w075", "difference", "relative_drop", "jaccard_w075")
-    columns += ("exact_w000", "exact_w050", "exact_w075")
+    columns: tuple[str, ...] = ("corpus", "noise", "sigma", "flip_w000", "flip_w050", "flip_w075", "difference", "relative_drop")
+    columns += ("jaccard_w075", "exact_w000", "exact_w050", "exact_w075")
     heads = {"sigma": "σ", "flip_w000": "w=0", "flip_w050": "w=.50", "flip_w075": "w=.75", "relative_drop": "rel. drop"}
     heads |= {"jaccard_w075": "Jaccard w=.75", "exact_w000": "exact w=0", "exact_w050": "exact w=.50", "exact_w075": "exact w=.75"}
     by_anchor = tuple(
-        Table(f"real-anchor-{anchor}", f"Flip@10 and Jaccard@10, anchor {anchor}.", columns, tuple(r for r in rows if r["anchor"] == anchor), heads)
+        Table(f"real-anchor-{anchor}", f"Flip@10 and Jaccard@10, anchor {anchor}.", columns, mine, heads)
         for anchor in ANCHORS
+        if (mine := tuple(row for row in rows if row["anchor"] == anchor))
     )
     names = ("corpus", "anchor", "sigma", "gap_median", "gap_mean", "exact_w000", "raw_spread")
     caption = "What the training of the anchor does to its gap (σ as in the row, w=0; spread: of raw scores in a pool)."
@@ -304,7 +305,7 @@ def _published(paper: str) -> list[Series]:
 EXPERIMENT = Experiment(
     name="real-anchor",
     title="Real anchors: churn of the raw top-10",
-    question="How much of the raw top-10 churn under score noise does an anchor take away, on one educational and two ratings corpora?",
+    question="How much raw top-10 churn under score noise does an anchor take away, on one educational and two ratings corpora?",
     labels=("fig:real-anchor-heatmaps", "tab:topk-flip-real-anchor-summary"),
     full=RealAnchor(),
     quick=RealAnchor(education_pools=24, ratings_pools=16, draws=60, points=8, longer=(5, 20)),

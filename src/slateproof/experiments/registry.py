@@ -15,7 +15,9 @@ from slateproof.experiments.core import Experiment
 
 __all__ = ["EXPERIMENTS", "ordered"]
 
-EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType({one.EXPERIMENT.name: one.EXPERIMENT for one in (fixed_margin, real_anchor)})
+EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
+    {one.EXPERIMENT.name: one.EXPERIMENT for one in (fixed_margin, real_anchor)}
+)
 """Every experiment by name, in the order of the report."""
 
 

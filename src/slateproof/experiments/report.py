@@ -33,7 +33,11 @@ def render(outcome: Outcome, manifest: Mapping[str, Any]) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("slateproof.experiments"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("slateproof.experiments"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["shown"] = shown
     environment.filters["slug"] = lambda text: text.replace(" ", "-")

@@ -31,7 +31,7 @@ Told = Callable[[str, int, int, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """One experiment of a run. ``state``: "ran", "cached" (finished before, same digest) or "skipped" (nothing that it needs is here).
+    """One experiment of a run. ``state``: "ran", "cached" (finished before, same digest), "skipped" (nothing it needs is here).
 
     Scope: none.
     """
@@ -72,10 +72,11 @@ class Outcome:
     def to_text(self) -> str:
         """A few lines to print: a line per experiment, totals, what was skipped, where the report is."""
         heads = ("experiment", *KINDS, "seconds", "")
-        lines = [(p.experiment.name, *map(str, count(p.result.verdicts).values()), f"{p.seconds:.1f}", p.state) for p in self.finished]
-        lines.append(("all", *map(str, self.counts.values()), f"{self.seconds:.1f}", "quick run: small samples" if self.quick else ""))
-        widths = [max(len(line[i]) for line in (heads, *lines)) for i in range(len(heads))]
-        text = [_line(cells, widths) for cells in (heads, *lines)]
+        lines = [(p.experiment.name, count(p.result.verdicts), p.seconds, p.state) for p in self.finished]
+        lines.append(("all", self.counts, self.seconds, "quick run: small samples" if self.quick else ""))
+        text_lines = [(name, *map(str, counts.values()), f"{took:.1f}", state) for name, counts, took, state in lines]
+        widths = [max(len(line[i]) for line in (heads, *text_lines)) for i in range(len(heads))]
+        text = [_line(cells, widths) for cells in (heads, *text_lines)]
         text += [f"skipped  {why}" for why in self.skipped]
         return "\n".join([*text, f"report   {self.out / 'report.html'}"])
 
@@ -168,5 +169,3 @@ def _teller(progress: Told | None, name: str) -> Callable[[int, int, str], None]
     if progress is None:
         return lambda done, total, what: None
     return lambda done, total, what: progress(name, done, total, what)
-
-

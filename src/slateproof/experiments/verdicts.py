@@ -50,7 +50,8 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """Our number: the standard error of its difference to the published one, the reference on our side, and why it is another quantity, if it is.
+    """Our number: the standard error of its difference to the published one, the reference on our side, and, if it is another
+    quantity, why.
 
     Scope: none.
     """

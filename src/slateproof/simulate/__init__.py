@@ -18,7 +18,7 @@ from slateproof.simulate.profiles import PROFILES, Profile
 from slateproof.simulate.record import Rounds
 from slateproof.simulate.report import Report
 from slateproof.simulate.responses import MODELS, Response, ResponseModel, Shown, Start, response_model
-from slateproof.simulate.run import Setting, prepare, rerun_session, run
+from slateproof.simulate.run import Setting, play_all, prepare, rerun_session, run
 from slateproof.simulate.scoring import Scoring, scoring_of
 from slateproof.simulate.statistics import Interval, SignTest, by_setting, paired_bootstrap, sign_test
 from slateproof.simulate.validation import Validation, validate
@@ -57,6 +57,7 @@ __all__ = [
     "mode",
     "paired_bootstrap",
     "play",
+    "play_all",
     "prepare",
     "probe",
     "probe_alignment",

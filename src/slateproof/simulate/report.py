@@ -101,7 +101,12 @@ class Report:
         lines += _table(
             head, [[m, *map(str, (e.pairs, e.applies, e.beyond_realised, e.beyond_prospective, e.relaxed)), r] for m, e, r in rows]
         )
-        return "\n".join([*lines, "", *([self.calibration] if self.calibration else [])])
+        parts = list(dict.fromkeys(part for one in self.seconds.values() for part in one))
+        if self.seconds:
+            lines += ["", "seconds by part of the loop (compilation included)", ""]
+            times = [[mode, *(f"{one.get(p, 0.0):.2f}" for p in parts)] for mode, one in self.seconds.items()]
+            lines += _table(["mode", *parts], times)
+        return "\n".join([*lines, *(["", self.calibration] if self.calibration else [])])
 
 
 def report_on(

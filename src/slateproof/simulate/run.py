@@ -37,7 +37,7 @@ from slateproof.simulate.scope import scope_of
 from slateproof.simulate.scoring import scoring_of
 from slateproof.types import Catalog
 
-__all__ = ["Setting", "prepare", "rerun_session", "run"]
+__all__ = ["Setting", "play_all", "prepare", "rerun_session", "run"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,11 +69,16 @@ def run(config: Config, out: str | Path, log: RoundLog | None = None, progress: 
     played from its first round; with a ``log`` its rounds are then logged again. ``progress`` is called with (sessions' rounds done,
     in all, what is going on).
     """
-    folder = Path(out)
-    setting = prepare(config, folder, progress)
+    return play_all(prepare(config, Path(out), progress), out, log, progress)
+
+
+def play_all(setting: Setting, out: str | Path, log: RoundLog | None = None, progress: Progress | None = None) -> Report:
+    """What ``run`` does after ``prepare``; ``setting`` must be that of ``out``."""
+    folder, config = Path(out), setting.config
     modes = config.all_modes()
     total = len(modes) * len(setting.plan.sessions) * config.rounds
-    played, seconds = {}, {}
+    played: dict[str, Rounds] = {}
+    seconds: dict[str, dict[str, float]] = {}
     for place, mode in enumerate(modes):
         path = folder / "rounds" / f"{mode.name}.parquet"
         ticker = _Ticker(progress, place * total // len(modes), total, mode.name)

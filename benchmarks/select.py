@@ -10,9 +10,9 @@ rows, diversity .3, all synthetic.
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
+import tempfile
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -99,32 +99,48 @@ def growth() -> list[dict[str, Any]]:
 
 
 MEMORY = """
-import resource, sys
+import sys
 import numpy as np, pyarrow as pa
 import slateproof as sp
-from benchmarks.select import memory_table
-catalog, table = memory_table(int(sys.argv[1]))
+from benchmarks.select import memory_catalog, peak
+catalog = memory_catalog()
+with pa.OSFile(sys.argv[1]) as file:  # read in one piece, so that nothing before it has used more memory
+    table = pa.ipc.open_file(file).read_all()
 warm = sp.PoolBatch.from_arrow(table.slice(0, 10), catalog)
 sp.GreedySelector().select_batch(warm, sp.Levers(0.1, 0.3, 0.3, 8))
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+before = peak()
 slates = sp.GreedySelector().select_batch(sp.PoolBatch.from_arrow(table, catalog), sp.Levers(0.1, 0.3, 0.3, 8))
-after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+after = peak()
 print(table.nbytes, after - before)
 """
 
 
-def memory_table(pools: int, n: int = 100) -> tuple[sp.Catalog, pa.Table]:
+def peak() -> int:
+    """Most memory this process has held, in bytes. Not ``ru_maxrss``: that is inherited from the process that started this one."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+
+
+def memory_catalog() -> sp.Catalog:
     rng = np.random.default_rng(3)
-    catalog = sp.Catalog(np.arange(1_000), rng.uniform(size=1_000), vectors=inputs(1_000, 48)["vectors"])
+    return sp.Catalog(np.arange(1_000), rng.uniform(size=1_000), vectors=inputs(1_000, 48)["vectors"])
+
+
+def memory_table(pools: int, n: int = 100) -> pa.Table:
+    rng = np.random.default_rng(4)
     starts = pa.array(np.arange(0, pools * n + 1, n), pa.int32())
     ids = np.concatenate([rng.permutation(1_000)[:n] for _ in range(pools)])
     columns = {"ids": ids, "scores": rng.normal(size=pools * n), "widths": rng.uniform(size=pools * n)}
-    return catalog, pa.table({name: pa.ListArray.from_arrays(starts, pa.array(column)) for name, column in columns.items()})
+    return pa.table({name: pa.ListArray.from_arrays(starts, pa.array(column)) for name, column in columns.items()})
 
 
 def memory(pools: int = 100_000) -> dict[str, float]:
     """Peak memory on top of the input table, and input and peak together over the input, in a process of its own."""
-    done = subprocess.run([sys.executable, "-c", MEMORY, str(pools)], capture_output=True, text=True, check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        path, table = str(Path(folder) / "pools.arrow"), memory_table(pools)
+        with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        done = subprocess.run([sys.executable, "-c", MEMORY, path], capture_output=True, text=True, check=True)
     size, extra = (int(word) for word in done.stdout.split())
     return {"pools": pools, "input_bytes": size, "extra_bytes": extra, "ratio": (size + extra) / size}
 
@@ -184,7 +200,6 @@ def main() -> None:
         "growth": growth(),
         "python_share": python_share(),
         "memory": memory(),
-        "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
     RESULTS.write_text(json.dumps(result, indent=1) + "\n")
     for row in result["headline"]:

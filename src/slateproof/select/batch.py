@@ -26,10 +26,10 @@ from slateproof.types.similarity import NONE
 from slateproof.types.slatebatch import QueriedSimilarities, SlateBatch
 from slateproof.types.steps import SetChoice
 
-__all__ = ["CHUNK", "batch_targets", "run_greedy_batch", "run_window_batch"]
+__all__ = ["CHUNK", "CHUNK_CANDIDATES", "batch_targets", "run_greedy_batch", "run_window_batch"]
 
-CHUNK = 512
-"""Pools per task: long enough that a task outweighs its dispatch, short enough that threads end together."""
+CHUNK, CHUNK_CANDIDATES = 512, 51_200
+"""Most pools, and about how many candidates, per task: enough to outweigh its dispatch, few enough that threads end together."""
 
 
 def batch_targets(states: StateBatch, levers: LeverBatch) -> Floats:
@@ -72,11 +72,12 @@ def run_greedy_batch(
     target = batch_targets(states, levers)
     known = np.empty(pools.scores.size, np.uint16 if int(levers.size.max()) < 2**16 else np.int64) if trace else None
     work = Work(pools, levers, states, rule, target, starts, np.empty((2, steps), np.int64), np.empty((4, steps)), known)
-    firsts = range(0, len(pools), CHUNK)
-    parts = list(_on_threads(lambda first: _run_chunk(work, first, min(first + CHUNK, len(pools))), firsts, threads))
+    chunk = max(1, min(CHUNK, CHUNK_CANDIDATES * len(pools) // pools.scores.size))
+    firsts = range(0, len(pools), chunk)
+    parts = list(_on_threads(lambda first: _run_chunk(work, first, min(first + chunk, len(pools))), firsts, threads))
     for column in (work.places, work.numbers):
         frozen(column)
-    queried = None if known is None else QueriedSimilarities(frozen(known), tuple(parts), CHUNK)
+    queried = None if known is None else QueriedSimilarities(frozen(known), tuple(parts), chunk)
     chosen, runners = work.places
     chosen_objective, chosen_similarity, runner_objective, runner_similarity = work.numbers
     return SlateBatch(

@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from response_conformance import SESSIONS, ResponseConformance, keys_of, live, slate, start_of
 
 from slateproof.errors import InvalidInput
 from slateproof.simulate.draws import Draw, Draws
 from slateproof.simulate.responses import IRT, MIRT, MODELS, ZPD, ContextualZPD, Legacy, response_model
-
-from response_conformance import SESSIONS, ResponseConformance, keys_of, live, slate, start_of
 
 
 class Ours(ResponseConformance):

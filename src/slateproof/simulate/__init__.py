@@ -12,7 +12,7 @@ from slateproof.simulate.calibration import Calibration, calibrate
 from slateproof.simulate.config import Config, load_config
 from slateproof.simulate.engine import Stopwatch, play
 from slateproof.simulate.metrics import METRICS, between, envelopes, probe, probe_alignment, session_metrics, subgroup_gap
-from slateproof.simulate.modes import MODES, TIERS, Mode, Tier, mode
+from slateproof.simulate.modes import MODES, TIERS, VARIANTS, Mode, Tier, mode
 from slateproof.simulate.plan import Plan, Session, World
 from slateproof.simulate.profiles import PROFILES, Profile
 from slateproof.simulate.record import Rounds
@@ -29,6 +29,7 @@ __all__ = [
     "MODES",
     "PROFILES",
     "TIERS",
+    "VARIANTS",
     "Calibration",
     "Config",
     "Interval",

@@ -66,7 +66,8 @@ class Calibration:
         """A few lines."""
         lines = [
             f"calibration on {self.answers:,} first answers of {self.users:,} training users",
-            f"  level {self.level:.4f}, spread of users {self.spread:.4f}, slope of difficulty {self.slope:.4f} around {self.centre:.4f}",
+            f"  level {self.level:.4f}, spread of users {self.spread:.4f}, "
+            f"slope of difficulty {self.slope:.4f} around {self.centre:.4f}",
             f"  log-likelihood per answer {self.log_likelihood:.4f} (constant model {self.constant_log_likelihood:.4f})",
         ]
         return "\n".join([*lines, *(f"  {name} = {value:.4f}" for name, value in self.parameters().items())])

@@ -15,8 +15,7 @@ from slateproof.corpora import entry
 from slateproof.errors import InvalidInput
 from slateproof.learn.registry import LEARNERS
 from slateproof.select import preset
-from slateproof.simulate.learners import PRIVATE
-from slateproof.simulate.modes import MODES, Mode, mode
+from slateproof.simulate.modes import MODES, PRIVATE, Mode, mode
 from slateproof.simulate.profiles import PROFILES, profile
 from slateproof.simulate.responses import Core, ResponseModel, response_model
 from slateproof.types import Levers
@@ -67,6 +66,7 @@ class ModeSection(_Section):
     open_loop: bool | None = None
     score_noise: float | None = None
     tier: str | None = None
+    verified: bool | None = None
 
     def made(self) -> Mode:
         """The mode."""
@@ -86,8 +86,8 @@ class Config(_Section):
     """A run. ``modes`` are names of known modes; ``mode`` adds variants. ``parameters`` override those of response models by name.
 
     ``calibrate`` fits level, slopes and attempts of the four response models to the corpus before the run (not those given in
-    ``parameters``, not ``legacy``). ``similarity``: "item-tower" takes the two-tower's item vectors for the whole run, "tags" the corpus'.
-    ``reference`` is the mode that paired differences are taken against.
+    ``parameters``, not ``legacy``). ``similarity``: "item-tower" takes the two-tower's item vectors for the whole run, "tags" the
+    corpus'. ``reference`` is the mode that paired differences are taken against.
     """
 
     seed: Annotated[int, Field(ge=0)] = 42

@@ -2,8 +2,8 @@
 
 A uniform is a hash of (seed, purpose, session, round, item): the key of seed and purpose is the first eight bytes of a SHA-256,
 sessions have keys of their own (SHA-256 of their label), and round and item are mixed in by the finaliser of splitmix64 (Steele,
-Lea and Flood 2014; Stafford's mix 13). The same item shown to the same session in the same round meets the same uniform, whatever the
-mode, the batch, or the order of calls. Uniforms are (h + 1/2) 2^-53 for the upper 53 bits h: never 0, never 1.
+Lea and Flood 2014; Stafford's mix 13). The same item shown to the same session in the same round meets the same uniform, whatever
+the mode, the batch, or the order of calls. Uniforms are (h + 1/2) 2^-53 for the upper 53 bits h: never 0, never 1.
 
 Scope: none; pseudorandom numbers for simulation, not for privacy.
 """

@@ -110,7 +110,7 @@ def play(
             ticker(len(plan.sessions))
     if log is not None:
         log.commit()
-    return recorder.rounds(mode, constants)
+    return recorder.rounds(mode, constants, loop.minds.ledger)
 
 
 def _open(mode: Mode, world: World, plan: Plan, constants: Preset, scoring: Scoring, clock: Stopwatch) -> _Loop:

@@ -10,13 +10,12 @@ from pathlib import Path
 from slateproof.corpora import Corpus
 from slateproof.learn.protocol import Learner, Progress, Scorer
 from slateproof.learn.registry import LEARNERS, learner, open_model
+from slateproof.simulate.modes import PRIVATE
 
-__all__ = ["PRIVATE", "fitted", "make"]
-
-PRIVATE = "private-two-tower"
-"""The two-tower trained under differential privacy with public side inputs only: round level, epsilon 3 at delta 1e-5."""
+__all__ = ["fitted", "make"]
 
 EPSILON, DELTA, STEPS = 3.0, 1e-5, 300
+"""Training of the private two-tower: round level."""
 
 
 def make(name: str) -> Learner:

@@ -112,9 +112,9 @@ def between(one: Rounds, two: Rounds) -> dict[str, Floats]:
 
 @dataclass(frozen=True, slots=True)
 class Envelopes:
-    """The drift lemma on every pair of consecutive rounds: ``pairs``, those where both windows were kept (``applies``), jumps beyond
-    the realised envelope |dm| + w_t + w_t+1 and beyond the prospective one eta + 2 Delta_max + w_t + w_t+1 among these, rounds
-    with a ``relaxed`` window, and the largest ratio of a jump to its realised envelope.
+    """The drift lemma on every pair of consecutive rounds: ``pairs``, those where both windows were kept (``applies``), jumps
+    beyond the realised envelope |dm| + w_t + w_t+1 and beyond the prospective one eta + 2 Delta_max + w_t + w_t+1 among these,
+    rounds with a ``relaxed`` window, and the largest ratio of a jump to its realised envelope.
 
     Scope: stability only.
     """

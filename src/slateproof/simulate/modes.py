@@ -5,7 +5,7 @@ Scope: none; settings. What a mode may claim is said by ``privacy.assess`` on wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal, get_args
@@ -16,7 +16,13 @@ from slateproof.select.base import BaseSelector
 from slateproof.types import LeverBatch, Levers
 from slateproof.types.columns import Floats, finite_scalar
 
-__all__ = ["MODES", "TERMS", "TIERS", "Mode", "Tier", "mode"]
+__all__ = ["MODES", "NOISE", "PRIVATE", "TERMS", "TIERS", "VARIANTS", "Mode", "Tier", "mode"]
+
+PRIVATE = "private-two-tower"
+"""The two-tower trained under differential privacy with public side inputs only; ``learners`` makes it."""
+
+NOISE = 0.05
+"""Standard deviation of the score noise of the ``-noise`` modes, on scores in [0, 1]."""
 
 Kind = Literal["greedy", "window", "top-k"]
 TERMS = ("target", "exploration", "diversity", "size")
@@ -47,9 +53,10 @@ class Mode:
     in with weight ``anchor_weight``. ``updates``: whether the adaptive scorer learns from the session.
 
     ``selector`` with the preset's constants, ``target_gain`` and ``novelty`` where they are given instead. ``levers``: None is the
-    preset's lever map. ``removed``: terms that are off (``TERMS``). ``open_loop``: selector and scorer see the neutral state in every
-    round, as if nothing had been observed. ``score_noise``: standard deviation of noise on the adaptive score, so (1 - w) times it on
-    the mix. ``tier``: noise of a nominal tier on the scorer's online update.
+    preset's lever map. ``removed``: terms that are off (``TERMS``). ``open_loop``: selector and scorer see the neutral state in
+    every round, as if nothing had been observed. ``score_noise``: standard deviation of noise on the adaptive score, so (1 - w)
+    times it on the mix. ``tier``: noise of a nominal tier on the scorer's online update; with ``verified`` as a mechanism: the
+    noisy clipped gradient of a round is all that moves the session, every round is released once, and the ledger says so.
 
     Scope: none.
     """
@@ -67,6 +74,7 @@ class Mode:
     open_loop: bool = False
     score_noise: float = 0.0
     tier: str | None = None
+    verified: bool = False
 
     def __post_init__(self) -> None:
         if not self.name or not all(c.isalnum() or c in "-_+.=" for c in self.name):
@@ -83,6 +91,8 @@ class Mode:
             raise InvalidInput("modes.tier", f"must be one of {', '.join(TIERS)}", self.tier)
         if self.tier is not None and not self.updates:
             raise InvalidInput("modes.tier", "disturbs updates, and this mode makes none", self.tier)
+        if self.verified and (self.tier is None or self.learner != PRIVATE):
+            raise InvalidInput("modes.verified", f"needs a tier and the learner {PRIVATE}", (self.tier, self.learner))
 
     def operator(self, constants: Preset) -> BaseSelector:
         """The selector under a preset's constants."""
@@ -138,7 +148,10 @@ MODES: Mapping[str, Mode] = MappingProxyType(
             Mode("adaptive-scpo", selector="window"),
             Mode("als", learner="mf-bce", updates=False, selector="top-k", levers=_TOP),
             # The earlier artifact's "fixed open": constant levers, nothing observed is fed back.
-            Mode("fixed", updates=False, open_loop=True, levers=Levers(target_shift=0.12, exploration=0.30, diversity=0.25, size=5)),
+            Mode(
+                "fixed", updates=False, open_loop=True,
+                levers=Levers(target_shift=0.12, exploration=0.30, diversity=0.25, size=5),
+            ),
             # Nothing but proximity to the target; the state still moves the target.
             Mode("greedy-target", learner=None, target_gain=1.0, novelty=0.0, removed=frozenset({"exploration", "diversity"})),
             # LinUCB's own rule: score + 1.5 width, all other terms off (Proposition "LinUCB recovery").
@@ -155,8 +168,26 @@ MODES: Mapping[str, Mode] = MappingProxyType(
 """The eleven modes of the paper. "als" is the paper's ALS, which is MF-BCE; for real ALS write a mode with learner = "als"."""
 
 
+def _variants() -> Iterator[Mode]:
+    for term in TERMS:
+        yield replace(MODES["adaptive"], name=f"adaptive-no-{term}", removed=frozenset({term}))
+    for base in ("adaptive", "adaptive-als"):
+        yield replace(MODES[base], name=f"{base}-noise", score_noise=NOISE)
+        for tier in TIERS:
+            yield replace(MODES[base], name=f"{base}-{tier}", tier=tier)
+    dp = Mode("adaptive-dp", learner=PRIVATE, tier="locked", verified=True)
+    yield dp
+    # Nothing raw is left: neutral state, no use of difficulties, released vectors and scores, slates made from these alone.
+    yield replace(dp, name="end-to-end-private", open_loop=True, removed=frozenset({"target"}))
+
+
+VARIANTS: Mapping[str, Mode] = MappingProxyType({m.name: m for m in _variants()})
+"""Component removal, score noise, nominal tiers, verified private updates, and what the paper lacks: an end-to-end private mode."""
+
+
 def mode(name: str) -> Mode:
     """The mode of a name; an unknown one is refused with the known ones."""
-    if name not in MODES:
-        raise InvalidInput("modes", f"must be among {', '.join(MODES)}", name)
-    return MODES[name]
+    known = {**MODES, **VARIANTS}
+    if name not in known:
+        raise InvalidInput("modes", f"must be among {', '.join(known)}", name)
+    return known[name]

@@ -118,8 +118,8 @@ class Plan:
     def alone(self, place: int) -> Plan:
         """One session in a crowd of its own copies, as many as there were sessions.
 
-        Compiled array code may round by the shape of a batch; in a crowd of the same shape, and in its old place, a session meets the
-        same arithmetic as before.
+        Compiled array code may round by the shape of a batch; in a crowd of the same shape, and in its old place, a session meets
+        the same arithmetic as before.
         """
         return self.rows(np.full(len(self.sessions), place))
 

@@ -5,12 +5,14 @@ Scope: conditional; responses are simulated, states are made from them.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from slateproof.privacy import Ledger
 from slateproof.select import Preset
 from slateproof.simulate.agreement import Agreement
 from slateproof.simulate.modes import Mode
@@ -29,6 +31,9 @@ SCALARS = (
 """Float columns of a round."""
 
 NOISE = ("tau", "jaccard")
+
+LEDGER = "slateproof.ledger"
+"""Key of the ledger in the table's metadata."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +61,12 @@ class Rounds:
         out = np.full(there.shape, fill, values.dtype)
         out[there] = values
         return out.reshape(self.sessions, self.rounds, -1)
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """What ran under differential privacy up to the last round; None where nothing did."""
+        held = (self.table.schema.metadata or {}).get(LEDGER.encode())
+        return None if held is None else Ledger.from_dict(json.loads(held))
 
     def session(self, place: int) -> pa.Table:
         """The rows of one session."""
@@ -99,7 +110,7 @@ class Recorder:
         if same is not None:
             put["tau"][t], put["jaccard"][t], self._flags["same_slate"][t] = same.tau, same.jaccard, same.same
 
-    def rounds(self, mode: Mode, constants: Preset) -> Rounds:
+    def rounds(self, mode: Mode, constants: Preset, ledger: Ledger | None) -> Rounds:
         """The table. ``in_window`` is |d - m| <= window for every shown item: by construction for SCPO, an event elsewhere."""
         plan, rounds = self._plan, self._plan.rounds
         who = plan.sessions
@@ -120,7 +131,8 @@ class Recorder:
         scalars["window"] = np.broadcast_to(window, scalars["target"].shape).copy()
         columns |= flags | {"in_window": scalars["worst_distance"] <= scalars["window"]} | scalars
         columns["margin"] = pa.array(scalars["margin"], mask=~np.isfinite(scalars["margin"]))
-        return Rounds(mode.name, len(who), rounds, pa.table(columns))
+        notes = {} if ledger is None else {LEDGER: json.dumps(ledger.to_dict(), sort_keys=True)}
+        return Rounds(mode.name, len(who), rounds, pa.table(columns).replace_schema_metadata(notes))
 
     def _lists(self, there: Any) -> dict[str, pa.Array]:
         mask = there.transpose(1, 0, 2)

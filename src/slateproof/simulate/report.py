@@ -97,7 +97,7 @@ class Report:
             "",
         ]
         head = ["mode", "pairs", "kept", "beyond realised", "beyond prospective", "relaxed rounds", "scope"]
-        rows = [(one.mode, one.envelopes, one.regime) for one in self.modes]
+        rows = [(one.mode, one.envelopes, _claim(one)) for one in self.modes]
         lines += _table(
             head, [[m, *map(str, (e.pairs, e.applies, e.beyond_realised, e.beyond_prospective, e.relaxed)), r] for m, e, r in rows]
         )
@@ -158,6 +158,10 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _claim(one: ModeReport) -> str:
+    return one.regime if one.epsilon is None else f"{one.regime}, epsilon {one.epsilon:.2f} per round"
 
 
 def _number(value: float) -> str:

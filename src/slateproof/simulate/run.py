@@ -1,7 +1,7 @@
 """A whole run: fit, calibrate, play every mode, measure, report; finished parts are kept, and a run that was cut short goes on.
 
-A folder holds ``manifest.json``, ``models/``, ``rounds/MODE.parquet`` (one row per session and round), ``sessions.parquet`` (metrics) and
-``report.json``. A mode's file appears when the mode is finished, whole or not at all.
+A folder holds ``manifest.json``, ``models/``, ``rounds/MODE.parquet`` (one row per session and round), ``sessions.parquet``
+(metrics) and ``report.json``. A mode's file appears when the mode is finished, whole or not at all.
 
 Scope: conditional; see each mode's regime in the report.
 """
@@ -26,9 +26,9 @@ from slateproof.select import preset
 from slateproof.simulate.calibration import Calibration, calibrate
 from slateproof.simulate.config import Config, read_config
 from slateproof.simulate.engine import RoundLog, Stopwatch, play
-from slateproof.simulate.learners import PRIVATE, fitted
+from slateproof.simulate.learners import fitted
 from slateproof.simulate.manifest import check_or_write, digest_of, manifest_of, read_manifest, write_json
-from slateproof.simulate.modes import Mode
+from slateproof.simulate.modes import PRIVATE, Mode
 from slateproof.simulate.plan import Plan, World
 from slateproof.simulate.record import Rounds
 from slateproof.simulate.report import Report, report_on
@@ -66,8 +66,8 @@ def run(config: Config, out: str | Path, log: RoundLog | None = None, progress: 
     """Play the modes that ``out`` does not hold yet, and report on all.
 
     ``out`` is an empty folder, or one of the same manifest: then finished modes are read, not played again. An interrupted mode is
-    played from its first round; with a ``log`` its rounds are then logged again. ``progress`` is called with (sessions' rounds done,
-    in all, what is going on).
+    played from its first round; with a ``log`` its rounds are then logged again. ``progress`` is called with (sessions' rounds
+    done, in all, what is going on).
     """
     return play_all(prepare(config, Path(out), progress), out, log, progress)
 
@@ -96,7 +96,7 @@ def play_all(setting: Setting, out: str | Path, log: RoundLog | None = None, pro
 
 
 def prepare(config: Config, folder: Path | None = None, progress: Progress | None = None) -> Setting:
-    """Load, calibrate, fit (or read the models in ``folder``), draw the pools; write or check the manifest where there is a folder."""
+    """Load, calibrate, fit (or read the models in ``folder``), draw the pools; write or check the manifest in a folder."""
     corpus = corpora.load(config.corpus.name, config.corpus.data, **config.corpus.options)
     if config.pool_size > len(corpus.items):
         raise InvalidInput("pool_size", f"must be at most the {len(corpus.items)} items of {corpus.label}", config.pool_size)
@@ -117,7 +117,7 @@ def prepare(config: Config, folder: Path | None = None, progress: Progress | Non
 
 
 def _world(mode: Mode, common: World, scorers: Mapping[str, Scorer]) -> World:
-    """The private mode sees its own released vectors, and difficulties that nobody's answers went into."""
+    """The private learner's modes compare items by its released vectors; difficulties stay those of the corpus."""
     if mode.learner != PRIVATE:
         return common
     vectors = scorers[PRIVATE].similarity_vectors  # type: ignore[attr-defined]
@@ -152,7 +152,7 @@ def _report(setting: Setting, played: Mapping[str, Rounds], seconds: dict[str, d
     modes = config.all_modes()
     scopes = {}
     for mode in modes:
-        scope = scope_of(mode, scoring_of(mode, setting.scorers))
+        scope = scope_of(mode, played[mode.name].ledger, tags=config.similarity == "tags")
         scopes[mode.name] = (scope.regime, scope.epsilon)
     return report_on(
         played, setting.plan, {mode.name: mode.largest_shift(constants) for mode in modes}, scopes,

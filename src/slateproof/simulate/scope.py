@@ -1,4 +1,4 @@
-"""What a mode may claim: its inputs, declared as they are in the loop, and the ledger of its scorer.
+"""What a mode may claim: its inputs, declared as they are in the loop, and the ledger of what ran.
 
 Scope: decides the scope of a mode; difficulties and states made from responses are conditioned inputs.
 """
@@ -6,36 +6,37 @@ Scope: decides the scope of a mode; difficulties and states made from responses 
 from __future__ import annotations
 
 from slateproof import privacy as pv
+from slateproof.privacy import Ledger
 from slateproof.privacy.scope import Scope
-from slateproof.simulate.learners import PRIVATE
-from slateproof.simulate.modes import Mode
-from slateproof.simulate.scoring import Scoring
+from slateproof.simulate.modes import PRIVATE, Mode
 
 __all__ = ["scope_of"]
 
 
-def scope_of(mode: Mode, scoring: Scoring) -> Scope:
-    """The verdict of ``privacy.assess`` on what the mode consumes.
+def scope_of(mode: Mode, ledger: Ledger | None, *, tags: bool = False) -> Scope:
+    """The verdict of ``privacy.assess`` on what the mode consumes; ``ledger`` is its scorer's after the last round.
 
-    Without a learner scores are the constant 0, which is public. A learner without a ledger is non-private, and so is an anchor. Targets
-    are public only where the selector does not read them (``target_gain`` 0 or top-K); the state is public in an open loop, else it is
-    made from raw responses. Similarities are the item tower's: released vectors for the private learner, non-private otherwise.
+    Without a learner scores are the constant 0, which is public. A learner without a ledger is non-private, and so is an anchor.
+    Targets are public only where the selector does not read them (``target_gain`` 0 or top-K); the state is public in an open loop,
+    else it is made from raw responses. Similarities are public where they are the corpus' ``tags``; the item tower's are released
+    by the private learner, non-private otherwise. Slates of the past are outputs where all else was.
     """
-    ledger = None if scoring.adaptive is None else scoring.adaptive.ledger
     private = mode.learner == PRIVATE and ledger is not None
-    learned = pv.public() if scoring.adaptive is None else pv.dp_output() if private else pv.non_private()
-    steers = mode.selector == "window" or (mode.selector == "greedy" and mode.target_gain != 0.0 and "target" not in mode.removed)
+    learned = pv.public() if mode.learner is None else pv.dp_output() if private else pv.non_private()
+    greedy = mode.selector == "greedy"
+    steers = mode.selector == "window" or (greedy and mode.target_gain != 0.0 and "target" not in mode.removed)
     diverse = mode.selector != "top-k" and "diversity" not in mode.removed and (mode.levers is None or mode.levers.diversity > 0.0)
-    adapts = mode.levers is None and not mode.open_loop
+    state = not mode.open_loop and (steers or mode.levers is None or mode.learner is not None)
+    similar = pv.dp_output() if private else pv.public() if tags else pv.non_private()
     inputs = {
         "scores": learned,
         "candidates": pv.public(),
         "targets": pv.conditioned() if steers else pv.public(),
-        "similarity": (pv.dp_output() if private else pv.non_private()) if diverse else pv.public(),
+        "similarity": similar if diverse else pv.public(),
         "widths": learned,
-        "state": pv.conditioned() if (steers or adapts) and not mode.open_loop else pv.public(),
-        "shown": pv.dp_output() if private else pv.conditioned(),
+        "state": pv.conditioned() if state else pv.public(),
+        "shown": pv.dp_output() if private and not (steers or state) else pv.conditioned(),
     }
-    if scoring.anchor is not None:
+    if mode.anchor is not None:
         inputs["anchor"] = pv.non_private()
     return pv.assess(inputs, ledger)

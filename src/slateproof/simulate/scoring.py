@@ -1,8 +1,8 @@
 """Operator L inside the loop: scorers on one scale, an anchor mixed in, disturbed updates.
 
-*Scale.* The selector's constants (target gain, novelty) are written for scores in [0, 1]. Scorers that give logits are passed through
-the sigmoid; the others are used as they come. With an anchor, both parts are standardised within the pool and the mix is put back on
-the adaptive part's scale,
+*Scale.* The selector's constants (target gain, novelty) are written for scores in [0, 1]. Scorers that give logits are passed
+through the sigmoid; the others are used as they come. With an anchor, both parts are standardised within the pool and the mix is
+put back on the adaptive part's scale,
 
     mu = mean_a + sd_a (w z_anchor + (1 - w) z_adaptive),    widths (1 - w) sigma,
 
@@ -14,8 +14,8 @@ Scope: that of the parts; anchored where the anchor was fitted on protected data
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -23,6 +23,7 @@ from scipy.special import ndtri
 from slateproof.errors import InvalidInput
 from slateproof.learn.blend import standardised
 from slateproof.learn.protocol import Context, Feedback, Scorer, Scores
+from slateproof.privacy import Ledger
 from slateproof.simulate.draws import Draws
 from slateproof.simulate.modes import TIERS, Mode
 from slateproof.simulate.responses.core import sigmoid
@@ -34,9 +35,17 @@ LOGITS = ("two-tower",)
 """Scorers without a ``scale`` of their own whose scores are logits."""
 
 
+class Session(NamedTuple):
+    """S sessions of a mode: what its parts hold, and what ran under differential privacy."""
+
+    adaptive: Any
+    anchor: Any
+    ledger: Ledger | None
+
+
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """The scorers of a mode, ready to run. A session is the pair of the parts' sessions, None where a part is missing.
+    """The scorers of a mode, ready to run. A session is the parts' sessions, None where a part is missing, and the ledger so far.
 
     Scope: that of the parts.
     """
@@ -50,34 +59,42 @@ class Scoring:
         """What errors call it."""
         return " + ".join(part.name for part in (self.adaptive, self.anchor) if part is not None) or "no scorer"
 
-    def begin(self, context: Context, seed: int) -> tuple[Any, Any]:
+    def begin(self, context: Context, seed: int) -> Session:
         """Fresh sessions."""
         adaptive, anchor = (None if part is None else part.begin(context, seed) for part in (self.adaptive, self.anchor))
-        return adaptive, anchor
+        return Session(adaptive, anchor, None if self.adaptive is None else self.adaptive.ledger)
 
-    def score(self, session: tuple[Any, Any], context: Context, items: Ints) -> Scores:
+    def score(self, session: Session, context: Context, items: Ints) -> Scores:
         """Scores on the selector's scale."""
         if self.adaptive is None:
             return Scores(np.zeros(items.shape), None)
-        own = self.adaptive.score(session[0], context, items)
+        own = self.adaptive.score(session.adaptive, context, items)
         scores = _on_scale(self.adaptive, own.scores)
         if self.anchor is None:
             return Scores(scores, own.widths)
         weight = self.mode.anchor_weight
-        anchored, _ = standardised(self.anchor.score(session[1], context, items).scores)
+        anchored, _ = standardised(self.anchor.score(session.anchor, context, items).scores)
         adaptive, scale = standardised(scores)
         middle = scores.mean(axis=1, keepdims=True)
         mixed = middle + scale[:, None] * (weight * anchored + (1.0 - weight) * adaptive)
         return Scores(mixed, None if own.widths is None else (1.0 - weight) * own.widths)
 
-    def update(self, session: tuple[Any, Any], context: Context, feedback: Feedback, draws: Draws, keys: Any, t: int) -> Any:
+    def update(self, session: Session, context: Context, feedback: Feedback, draws: Draws, keys: Any, t: int) -> Session:
         """The adaptive part learns, disturbed where the mode has a tier; the anchor stays as it is."""
         if self.adaptive is None or not self.mode.updates:
             return session
-        after = self.adaptive.update(session[0], context, feedback)
-        if self.mode.tier is not None:
-            after = _disturbed(self.adaptive, session[0], after, self.mode.tier, draws, keys, t)
-        return after, session[1]
+        before, tier = session.adaptive, self.mode.tier
+        if self.mode.verified:
+            assert tier is not None
+            # A private scorer ignores feedback; what it would have learned is computed here, to be clipped and noised.
+            raw = replace(self.adaptive, ledger=None).update(before, context, feedback)  # type: ignore[type-var]
+            moved = _disturbed(self.adaptive, before, raw, tier, draws, keys, t)
+            return session._replace(adaptive=before._replace(**moved), ledger=_recorded(session.ledger, tier, keys.size, t))
+        after = self.adaptive.update(before, context, feedback)
+        if tier is not None:
+            # History and widths stay raw: a nominal tier is a stress test, not a mechanism.
+            after = after._replace(**_disturbed(self.adaptive, before, after, tier, draws, keys, t))
+        return session._replace(adaptive=after)
 
 
 def scoring_of(mode: Mode, scorers: Mapping[str, Scorer]) -> Scoring:
@@ -85,6 +102,8 @@ def scoring_of(mode: Mode, scorers: Mapping[str, Scorer]) -> Scoring:
     parts = [None if name is None else scorers[name] for name in (mode.learner, mode.anchor)]
     if mode.tier is not None and not hasattr(parts[0], "online"):
         raise InvalidInput("modes.tier", "needs the two-tower: only its online update has a gradient to disturb", mode.learner)
+    if mode.verified and getattr(parts[0], "ledger", None) is None:
+        raise InvalidInput("modes.verified", "needs a learner with a ledger", mode.learner)
     return Scoring(mode, *parts)
 
 
@@ -93,11 +112,20 @@ def _on_scale(scorer: Scorer, scores: Floats) -> Floats:
     return np.asarray(sigmoid(scores)) if scale == "logit" else scores
 
 
-def _disturbed(scorer: Any, before: Any, after: Any, tier: str, draws: Draws, keys: Any, t: int) -> Any:
-    """The round's gradient clipped to C and N(0, sigma^2 C^2) added to each of its numbers: a nominal tier's update.
+def _recorded(ledger: Ledger | None, tier: str, sessions: int, t: int) -> Ledger:
+    """The ledger with one release: rounds numbered t * sessions to (t + 1) * sessions - 1, each used here and never again.
 
-    The history that the state tower reads and the widths stay raw: this is a stress test, not a mechanism.
+    A round's number is its place in the timetable, whether anything was answered or not.
     """
+    assert ledger is not None
+    now = ledger.merge(Ledger(ledger.unit, ledger.neighbouring))
+    span = (t * sessions, (t + 1) * sessions)
+    now.record_streaming(noise_multiplier=TIERS[tier].noise, span=span, stream="live rounds")
+    return now
+
+
+def _disturbed(scorer: Any, before: Any, after: Any, tier: str, draws: Draws, keys: Any, t: int) -> dict[str, Any]:
+    """Offset and level after the round's gradient, clipped to C, with N(0, sigma^2 C^2) added to each of its numbers."""
     how, rate = TIERS[tier], scorer.online.rate
     step = [np.asarray(getattr(after, name) - getattr(before, name), np.float64) / rate for name in ("offset", "level")]
     gradient = np.column_stack(step)
@@ -107,7 +135,7 @@ def _disturbed(scorer: Any, before: Any, after: Any, tier: str, draws: Draws, ke
     noise = ndtri(draws.uniforms("tier", keys, t, places))
     gradient += how.noise * how.clip * noise
     moved = (rate * gradient).astype(np.float32)
-    return after._replace(offset=before.offset + moved[:, :-1], level=before.level + moved[:, -1])
+    return {"offset": before.offset + moved[:, :-1], "level": before.level + moved[:, -1]}
 
 
 def width_reference(scoring: Scoring, users: Ints, pools: Ints, floor: float, seed: int) -> float | None:

@@ -50,8 +50,8 @@ class Validation:
     """Distances between a corpus and a response model, and the data behind them.
 
     ``difficulty_rmse``: root mean square difference of correctness over difficulty bins, weighted by corpus answers.
-    ``share_ks``, ``share_wasserstein``: between the users' shares of correct answers. ``count_wasserstein``: between log counts, each
-    centred at its median, because a log without exposures says nothing about the level.
+    ``share_ks``, ``share_wasserstein``: between the users' shares of correct answers. ``count_wasserstein``: between log counts,
+    each centred at its median, because a log without exposures says nothing about the level.
 
     Scope: none.
     """

@@ -22,9 +22,9 @@ __all__ = ["ContextualZPD"]
 class ContextualZPD(Core):
     """Tired learners need easier items, engaged ones can use a wider range.
 
-    Zone centre min(1, ``zone_success`` + ``fatigue_shift`` f), zone width ``zone_width`` (1/2 + e). Fatigue grows along the slate by
-    ``depletion`` per place. Mood is a running mean of accuracy with step ``mood_step``: good mood adds ``mood_effect`` (mood - 1/2)
-    to both logits. An item teaches by its match, times (1/2 + e); the reward is half match, half accuracy.
+    Zone centre min(1, ``zone_success`` + ``fatigue_shift`` f), zone width ``zone_width`` (1/2 + e). Fatigue grows along the slate
+    by ``depletion`` per place. Mood is a running mean of accuracy with step ``mood_step``: good mood adds ``mood_effect`` (mood -
+    1/2) to both logits. An item teaches by its match, times (1/2 + e); the reward is half match, half accuracy.
 
     Scope: none.
     """

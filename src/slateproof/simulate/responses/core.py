@@ -149,7 +149,7 @@ class Core:
         return Response(attempted, attempted & (draw.uniform("correct") < chance), chance)
 
     def grown(self, theta: Any, gains: Any) -> Any:
-        """theta + (1 - theta) (1 - prod(1 - rate g)): every practised item closes a share of the gap to 1; bounded, whatever the number."""
+        """theta + (1 - theta) (1 - prod(1 - rate g)): every practised item closes a share of the gap to 1; bounded."""
         return theta + (1.0 - theta) * (1.0 - np.prod(1.0 - np.minimum(1.0, self.learning_rate * gains), axis=1))
 
     def forgot(self, theta: Any, start: Any) -> Any:
@@ -157,7 +157,7 @@ class Core:
         return theta - self.forgetting * np.maximum(0.0, theta - start)
 
     def moods(self, learners: Learners, response: Response, reward: Any) -> tuple[Any, Any]:
-        """(fatigue, engagement) after the round; ``reward`` (S,) in [0, 1] is what the model's learners like, NaN without attempts."""
+        """(fatigue, engagement) after the round; ``reward`` (S,) in [0, 1] is what the model's learners like."""
         tries = response.attempted.sum(axis=1)
         fatigue = clip01(learners.fatigue * (1.0 - self.recovery) + self.fatigue_gain * tries)
         liked = np.where(tries > 0, reward - self.engagement_reference, 0.0)

@@ -22,8 +22,8 @@ __all__ = ["MIRT"]
 class MIRT(Core):
     """``skills`` abilities; an item of skill k reads (1 - ``general``) theta_k + ``general`` mean(theta).
 
-    An attempted item moves theta_k at the full rate and every other skill at ``transfer`` times it. Skills without an attempt in the
-    round are forgotten, practised ones are not. ``spread`` is the standard deviation of each skill around the profile.
+    An attempted item moves theta_k at the full rate and every other skill at ``transfer`` times it. Skills without an attempt in
+    the round are forgotten, practised ones are not. ``spread`` is the standard deviation of each skill around the profile.
 
     Scope: none.
     """

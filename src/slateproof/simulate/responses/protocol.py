@@ -1,8 +1,8 @@
 """What a response model must offer: how learners begin, how they respond to a slate, and what a round does to them.
 
 Everything is columnar: S sessions at once. A model is a frozen value of parameters; the learners it moves are a value of its own
-making, which it never changes in place. Randomness comes only through ``Draw``, so that a response to an item does not depend on the
-order of calls.
+making, which it never changes in place. Randomness comes only through ``Draw``, so that a response to an item does not depend on
+the order of calls.
 
 Scope: none; simulated people.
 """
@@ -35,8 +35,8 @@ class Start:
 class Shown:
     """The slates of a round: ``items`` (S, K) codes padded with -1, in slate order.
 
-    ``there`` says where an item stands, ``difficulty`` is d(i), ``skill`` a code of the item's skill, ``seen`` whether the session was
-    shown the item before, ``round`` counts from 0. Scores are not here: people do not see them.
+    ``there`` says where an item stands, ``difficulty`` is d(i), ``skill`` a code of the item's skill, ``seen`` whether the
+    session was shown the item before, ``round`` counts from 0. Scores are not here: people do not see them.
 
     Scope: none.
     """

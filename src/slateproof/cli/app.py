@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 import slateproof
+from slateproof.cli.bench import bench
 from slateproof.cli.data import data_app
 from slateproof.cli.logs import certify_command, diff_command, show_command, verify_command
 from slateproof.cli.models import score, train
@@ -35,6 +36,7 @@ app.command()(scope)
 app.add_typer(data_app, name="data")
 app.command()(train)
 app.command()(score)
+app.command()(bench)
 
 
 def _version(wanted: bool) -> None:

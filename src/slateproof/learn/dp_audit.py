@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -28,7 +29,7 @@ from slateproof.learn.two_tower_data import Log, gather, neutral
 from slateproof.learn.two_tower_model import Facts, Towers, pointwise_loss
 from slateproof.types.columns import Floats
 
-__all__ = ["AuditReport", "audit", "canary_facts", "canary_log", "canary_scores"]
+__all__ = ["AuditReport", "audit", "canary_facts", "canary_log", "canary_scores", "canary_towers"]
 
 SIZES = (8, 2)
 """Hidden and embedding size of the audited towers: enough hidden units that no item tower is dead at the start."""
@@ -64,9 +65,7 @@ class AuditReport:
         return "\n".join([head, *(f"PROBLEM: {line}" for line in self.problems)])
 
 
-def audit(
-    train: Train, *, canaries: int, rows: int, delta: float, seed: int, confidence: float = 0.95
-) -> AuditReport:
+def audit(train: Train, *, canaries: int, rows: int, delta: float, seed: int, confidence: float = 0.95) -> AuditReport:
     """Train once on a log of canaries with ``train(model, facts, log, seed)`` and try to refute what its ledger claims.
 
     ``rows`` is the number of rows of a canary round, which should be the most that the learner allows.
@@ -75,7 +74,7 @@ def audit(
     if not 0.5 < confidence < 1.0:
         raise InvalidInput("confidence", "must lie strictly between .5 and 1", confidence)
     inside = np.random.default_rng([seed, 7]).random(canaries) < 0.5
-    model = Towers.new(canaries, 0, *SIZES, jax.random.key(seed))
+    model = canary_towers(canaries, seed)
     facts, everyone = canary_facts(canaries), canary_log(np.ones(canaries, np.bool_), rows)
     run = train(model, facts, canary_log(inside, rows), seed)
     scores = canary_scores(model, run.model, facts, everyone, rows)
@@ -90,6 +89,17 @@ def audit(
     if len(run.ledger) != run.steps:
         problems.append(f"{run.steps} steps moved the model, {len(run.ledger)} are in the ledger")
     return AuditReport(lower, claimed, delta, confidence, canaries, tuple(problems))
+
+
+def canary_towers(canaries: int, seed: int) -> Towers:
+    """Where the audited training starts. The attacker chooses it, and chooses it so that a canary's gradient is mostly its own.
+
+    Item vectors have unit length: the smaller an embedding, the larger its gradient, and the larger the layer behind it, the
+    smaller that layer's. The median share of a canary's gradient norm that lies in its own embedding row and bias is above .99.
+    """
+    fresh = Towers.new(canaries, 0, *SIZES, jax.random.key(seed))
+    start = (1e-3 * fresh.embedding, 100.0 * fresh.item_first, jnp.zeros(SIZES[0]))
+    return eqx.tree_at(lambda m: (m.embedding, m.item_first, m.item_first_bias), fresh, start)
 
 
 def canary_facts(canaries: int) -> Facts:
@@ -115,4 +125,6 @@ def canary_scores(before: Towers, after: Towers, facts: Facts, everyone: Log, ro
     batch = neutral(gather(Log(*map(jnp.asarray, everyone)), jnp.arange(everyone.first.size), rows))
     grad = jax.jit(jax.grad(lambda model: pointwise_loss(model, facts, batch)))(before)  # items are disjoint: rows do not mix
     moved = (after.embedding - before.embedding, after.item_bias - before.item_bias)
-    return np.asarray(-(moved[0] * grad.embedding).sum(1) - moved[1] * grad.item_bias, np.float64)
+    along = -(moved[0] * grad.embedding).sum(1) - moved[1] * grad.item_bias
+    size = jnp.sqrt((grad.embedding**2).sum(1) + grad.item_bias**2)  # so that the noise in every score is of one size
+    return np.asarray(along / size, np.float64)

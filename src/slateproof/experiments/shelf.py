@@ -5,13 +5,16 @@ Scope: none.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from slateproof.corpora import CORPORA, Corpus, load
 from slateproof.experiments.signature import of_files
 
 __all__ = ["Shelf"]
+
+T = TypeVar("T")
 
 
 class Shelf:
@@ -23,6 +26,7 @@ class Shelf:
     def __init__(self, data: Path | None) -> None:
         self.data = data
         self._loaded: dict[tuple[str, tuple[tuple[str, Any], ...]], Corpus] = {}
+        self._made: dict[tuple[Any, ...], Any] = {}
 
     def missing(self, name: str) -> str | None:
         """Why a corpus cannot be loaded; None if it can."""
@@ -45,6 +49,12 @@ class Shelf:
         if key not in self._loaded:
             self._loaded[key] = load(name, self.data, **options)
         return self._loaded[key]
+
+    def once(self, key: tuple[Any, ...], make: Callable[[], T]) -> T:
+        """``make()``, called once per key: work on the corpora that several experiments of one run share."""
+        if key not in self._made:
+            self._made[key] = make()
+        return cast(T, self._made[key])
 
     def digest(self, name: str) -> str | None:
         """SHA-256 over the corpus' files (None if it is missing): what a cached result must have been made from.

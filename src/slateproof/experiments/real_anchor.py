@@ -20,26 +20,19 @@ from slateproof.experiments.anchor_causes import NULL, WIDE, cause_of, null_rows
 from slateproof.experiments.anchors import AnchorPools, anchor_pools
 from slateproof.experiments.core import Experiment, Result, Row, Table, Task
 from slateproof.experiments.figures import Figure, Panel, Series
+from slateproof.experiments.inhand import EDUCATION, STANDS_FOR, in_hand, lacking
 from slateproof.experiments.published.real_anchor import CELLS, DROPS
-from slateproof.experiments.shelf import Shelf
 from slateproof.experiments.stats import between
 from slateproof.experiments.sweep import INDEPENDENT, Family, scale_of, sweep
 from slateproof.experiments.verdicts import Ours, Published, Verdict, judge
 from slateproof.learn import learner
 
-__all__ = ["ANCHORS", "EXPERIMENT", "STANDS_FOR", "RealAnchor", "cells_of", "in_hand", "run"]
+__all__ = ["ANCHORS", "EDUCATION_FAMILIES", "EXPERIMENT", "RealAnchor", "cells_of", "run"]
 
 ANCHORS = ("mf-bce", "als")
 """The paper's anchor first."""
 
-STANDS_FOR = {
-    "oulad": ("oulad",),
-    "ml-25m": ("ml-25m",),
-    "amazon-musical-instruments": ("amazon-musical-instruments", "amazon-musical-instruments-5"),
-}
-"""Corpora of the paper, and what is taken for each, best first; a smaller cut keeps its own name in every row."""
-
-EDUCATION = ("oulad",)
+PAPERS = ("oulad", "ml-25m", "amazon-musical-instruments")
 
 RATINGS_FAMILIES = (INDEPENDENT, Family(4, 0.5))
 EDUCATION_FAMILIES = (INDEPENDENT, Family(1, 0.25), Family(1, 0.75), Family(4, 0.25), Family(4, 0.75))
@@ -65,23 +58,10 @@ class RealAnchor:
     many: int = 256
 
 
-def in_hand(shelf: Shelf) -> tuple[dict[str, str], tuple[str, ...]]:
-    """(corpus of the paper -> the corpus taken for it), and why others are missing."""
-    found: dict[str, str] = {}
-    skipped: list[str] = []
-    for paper, choices in STANDS_FOR.items():
-        here, reasons = shelf.split(choices)
-        if here:
-            found[paper] = here[0]
-        else:
-            skipped += reasons
-    return found, tuple(skipped)
-
-
 def run(task: Task) -> Result:
     """Both anchors on every corpus in hand."""
     config: RealAnchor = task.config
-    found, skipped = in_hand(task.corpora)
+    found, skipped = in_hand(task.corpora, PAPERS)
     rows: list[Row] = []
     causes: list[Row] = []
     digests: dict[str, str] = {}
@@ -100,7 +80,8 @@ def run(task: Task) -> Result:
         sigmas = sorted({*config.education_sigmas, *config.ratings_sigmas})
         causes += null_rows(sigmas, config.many, config.candidates, config.size, task.seed)
     summary = _summary(rows, causes)
-    verdicts = (*_verdicts(rows, causes, found), *_drop_verdicts(rows, len(found) == len(STANDS_FOR)))
+    cut = {paper: lacking(task.corpora.get(name)) for paper, name in found.items()}
+    verdicts = (*_verdicts(rows, causes, found, cut), *_drop_verdicts(rows, len(found) == len(PAPERS)))
     tables = _tables(rows, causes)
     return Result(summary, tuple(rows), verdicts, _notes(rows, causes), tables, _figures(rows), skipped, digests)
 
@@ -139,13 +120,13 @@ def cells_of(config: Any, paper: str, corpus: Corpus, anchor: str, pools: Anchor
     return rows
 
 
-def _verdicts(rows: list[Row], causes: list[Row], found: dict[str, str]) -> list[Verdict]:
+def _verdicts(rows: list[Row], causes: list[Row], found: dict[str, str], cut: dict[str, str]) -> list[Verdict]:
     ours = {(r["paper_corpus"], r["rank"], r["rho"], r["sigma"]): r for r in rows if r["anchor"] == ANCHORS[0]}
     verdicts = []
     for corpus, rank, rho, sigma, *numbers in CELLS:
         row = ours.get((corpus, rank, rho, sigma))
         why = None if row is not None else "the corpus is not in hand"
-        cause = None if row is None else _cut(found[corpus]) + cause_of(found[corpus], sigma, causes)
+        cause = None if row is None else cut[corpus] + cause_of(found[corpus], sigma, causes)
         where = f"{corpus}, {Family(rank, rho).name}, σ={sigma:g}"
         for name, value in zip(NAMES, numbers, strict=True):
             tag = name[-4:]
@@ -174,14 +155,6 @@ TITLES = {
     "relative_drop": "relative drop",
     "jaccard_w075": "Jaccard@10 at w=.75",
 }
-
-
-def _cut(name: str) -> str:
-    """What the corpus in hand lacks."""
-    return {
-        "ml-25m": "The file in hand may be a cut of the corpus. ",
-        "amazon-musical-instruments-5": "In hand is the 5-core. ",
-    }.get(name, "")
 
 
 def _drop_verdicts(rows: list[Row], complete: bool) -> list[Verdict]:
@@ -244,11 +217,11 @@ def _training_notes(causes: list[Row]) -> list[str]:
     if null is not None and all(row is not None for row in movies):
         five, twenty, start = (row for row in movies if row is not None)
         notes.append(
-            "MovieLens: five full-batch Adam steps move every item's bias by about ±.05, whatever its ratings say beyond their sign; "
-            f"raw scores pile up on two levels, the top-10 gap is small ({five['gap_median']:.3f}) and Flip@10 at σ=.1, w=0 is "
-            f"{five['exact_w000']:.3f}. After twenty steps it is {twenty['exact_w000']:.3f}, with initial factors of sd {WIDE:g} "
-            f"{start['exact_w000']:.3f}; the paper prints .653. Normal scores that no model made give {null['exact_w000']:.3f}: the "
-            "published churn is that of an anchor without structure, and w = .75 takes away as much from noise as from an anchor."
+            "MovieLens: five full-batch Adam steps move every item's bias by about ±.05, whatever its ratings say beyond their "
+            f"sign; raw scores pile up on two levels, the top-10 gap is small ({five['gap_median']:.3f}) and Flip@10 at σ=.1, w=0 "
+            f"is {five['exact_w000']:.3f}. After twenty steps it is {twenty['exact_w000']:.3f}, with initial factors of sd {WIDE:g} "
+            f"{start['exact_w000']:.3f}; the paper prints .653. Normal scores that no model made give {null['exact_w000']:.3f}: "
+            "the published churn is that of an anchor without structure, and w = .75 takes away as much from noise as from an anchor."
         )
     return notes
 
@@ -288,7 +261,7 @@ def _figures(rows: list[Row]) -> tuple[Figure, ...]:
     panels = []
     weights = (("w000", "w = 0"), ("w050", "w = .50"), ("w075", "w = .75"))
     for anchor in ANCHORS:
-        for paper in STANDS_FOR:
+        for paper in PAPERS:
             mine = [r for r in rows if r["paper_corpus"] == paper and r["anchor"] == anchor and r["rank"] == 0]
             if not mine:
                 continue
@@ -325,5 +298,5 @@ EXPERIMENT = Experiment(
     full=RealAnchor(),
     quick=RealAnchor(education_pools=24, ratings_pools=16, draws=60, points=8, steps=(5, 20), many=48),
     run=run,
-    corpora=tuple(name for choices in STANDS_FOR.values() for name in choices),
+    corpora=tuple(name for paper in PAPERS for name in STANDS_FOR[paper]),
 )

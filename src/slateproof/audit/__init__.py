@@ -24,6 +24,7 @@ from slateproof.audit.keys import PublicKey
 from slateproof.audit.log import AuditLog
 from slateproof.audit.mask import MaskReport, masked_copy, pseudonym
 from slateproof.audit.merkle import ConsistencyProof, InclusionProof
+from slateproof.audit.replay import bounded
 from slateproof.audit.report import KINDS, Problem, VerifyReport
 from slateproof.audit.show import RecordView, show
 from slateproof.audit.verify import verify_log
@@ -53,6 +54,7 @@ __all__ = [
     "PublicKey",
     "RecordView",
     "VerifyReport",
+    "bounded",
     "diff",
     "masked_copy",
     "pseudonym",

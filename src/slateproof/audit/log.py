@@ -29,7 +29,7 @@ from slateproof.audit.pending import (
     entry_of,
     labels_of,
 )
-from slateproof.audit.replay import replay_record
+from slateproof.audit.replay import replay_all, replay_record
 from slateproof.audit.report import VerifyReport
 from slateproof.audit.rows import Entry
 from slateproof.audit.store import Store
@@ -218,6 +218,10 @@ class AuditLog:
         """Select record ``index`` again from its logged inputs, whose digest is checked first."""
         self.check_index(index)
         return replay_record(self._store, self._shelf, index)
+
+    def replay_all(self) -> Iterator[Slate]:
+        """Every committed record in turn, as ``replay`` gives it; reads the log once, a few thousand records at a time."""
+        return replay_all(self._store, self._shelf, len(self))
 
     def prove(self, index: int) -> InclusionProof:
         """That record ``index`` stands under the last checkpoint."""

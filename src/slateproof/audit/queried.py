@@ -55,11 +55,13 @@ class Queried:
         return cls(frozen(table), known.astype(np.int64), chosen.astype(np.int64), float(lower), float(higher))
 
     def matrix(self, unknown: float) -> Similarity:
-        """A similarity source with the logged values and ``unknown`` everywhere else."""
+        """A symmetric similarity source with the logged values, and ``unknown`` everywhere else."""
         size = self.known.size
-        matrix = np.full((size, size), unknown)
-        filled = np.where(np.isnan(self.table), unknown, self.table)
-        matrix[:, self.chosen] = filled
+        matrix = np.full((size, size), np.nan)
+        matrix[:, self.chosen] = self.table
+        # A chosen item was asked about the ones before it, not the other way round.
+        matrix = np.fmax(matrix, matrix.T)
+        matrix[np.isnan(matrix)] = unknown
         return Similarity(kind="matrix", rows=size, matrix=frozen(matrix), lower=self.lower, higher=self.higher)
 
 

@@ -5,6 +5,7 @@ Scope: stability only; that a slate follows from its inputs says nothing about w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,10 +22,11 @@ from slateproof.audit.seal import commitments_of, leaves_in
 from slateproof.audit.store import Store
 from slateproof.errors import InvalidInput
 from slateproof.select import selector_of, target_of
-from slateproof.types import Levers, Pool, SetChoice, Slate
+from slateproof.types import Levers, Pool, SetChoice, Similarity, Slate
+from slateproof.types.columns import frozen
 from slateproof.types.trace import TIE_RULE
 
-__all__ = ["check_size", "difference", "find_record", "replay_record", "select_again", "with_source"]
+__all__ = ["bounded", "check_size", "difference", "find_record", "replay_all", "replay_record", "select_again", "with_source"]
 
 _NEEDED = [FIELDS.index(field) for field in REPLAY_NEEDS]
 
@@ -40,14 +42,32 @@ def find_record(store: Store, shelf: CatalogShelf, index: int) -> tuple[Records,
 
 def replay_record(store: Store, shelf: CatalogShelf, index: int) -> Slate:
     """Check the digest of a record, then select it again from its inputs."""
-    records, row = find_record(store, shelf, index)
+    records, _ = find_record(store, shelf, index)
+    return next(_replay(store, records, index))
+
+
+def replay_all(store: Store, shelf: CatalogShelf, size: int) -> Iterator[Slate]:
+    """The first ``size`` records one after the other, each as ``replay_record`` gives it."""
+    place = 0
+    for batch in store.batches(None, 0, size):
+        part = batch.slice(0, size - place)
+        yield from _replay(store, Records(part, shelf), place)
+        place += len(part)
+    if place < size:
+        raise LogUnreadable(f"record {place} is not in the files of the log")
+
+
+def _replay(store: Store, records: Records, first: int) -> Iterator[Slate]:
+    """The records of a batch, which must be those from ``first`` on, digests checked."""
     commitments, withheld = commitments_of(records.batch, store.secret)
-    if leaves_in(records.batch, commitments)[row] != records.value("leaf_hash", row):
-        raise DamagedRecord(f"record {index} does not give the digest that was committed for it")
-    missing = [FIELDS[place] for place in _NEEDED if withheld[place][row]]
-    if missing:
-        raise NotReplayable(f"record {index} does not hold {', '.join(missing)}: it cannot be selected again")
-    return select_again(records, row)
+    for row, found in enumerate(leaves_in(records.batch, commitments)):
+        index = first + row
+        if found != records.value("leaf_hash", row) or records.value("index", row) != index:
+            raise DamagedRecord(f"record {index} does not give the digest that was committed for it")
+        missing = [FIELDS[place] for place in _NEEDED if withheld[place][row]]
+        if missing:
+            raise NotReplayable(f"record {index} does not hold {', '.join(missing)}: it cannot be selected again")
+        yield select_again(records, row)
 
 
 def select_again(records: Records, row: int) -> Slate:
@@ -71,8 +91,27 @@ def select_again(records: Records, row: int) -> Slate:
 
 def with_source(pool: Pool, queried: Queried, unknown: float) -> Pool:
     """The pool with its logged similarities as a matrix, ``unknown`` elsewhere."""
+    return _with_similarity(pool, queried.matrix(unknown))
+
+
+def _with_similarity(pool: Pool, source: Similarity) -> Pool:
     names = ("_ids", "scores", "targets", "widths", "rows", "rank", "catalog")
-    return Pool._trusted(similarity=queried.matrix(unknown), **{name: getattr(pool, name) for name in names})
+    return Pool._trusted(similarity=source, **{name: getattr(pool, name) for name in names})
+
+
+def bounded(slate: Slate) -> Slate | None:
+    """A replayed slate whose unlogged similarities stand at their lower bound; None where none is missing.
+
+    No objective of another candidate is then below its true value, so every stepwise gap is at most the true one, and the ones to the
+    runner-ups, which were logged, are exact: union bound and flip probability become upper bounds, margin and radius stay.
+
+    Scope: stability only.
+    """
+    source = slate.pool.similarity
+    if asks_nothing(slate.rule, slate.levers) or source.kind != "matrix" or not np.isnan(source.matrix).any():
+        return None
+    filled = frozen(np.where(np.isnan(source.matrix), source.lower, source.matrix))
+    return replace(slate, pool=_with_similarity(slate.pool, replace(source, matrix=filled)))
 
 
 def check_size(levers: Levers, pool: Pool) -> None:

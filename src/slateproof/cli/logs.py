@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from slateproof.audit import AuditLog, diff, show, verify_log
+from slateproof.audit import AuditLog, bounded, diff, show, verify_log
 from slateproof.certify import Table, certificates, from_margins
 from slateproof.cli.progress import progress_bar, stepper
 from slateproof.errors import InvalidInput
@@ -97,14 +98,28 @@ def certify_command(
 
 
 def _of_replay(log: AuditLog, sigma: float, anchor_weight: float, draws: int) -> Table:
+    filled = 0
     with progress_bar("certifying", len(log)) as advance:
 
         def slates() -> Iterator[Slate]:
-            for index in range(len(log)):
-                yield log.replay(index)
+            nonlocal filled
+            for slate in log.replay_all():
+                whole = bounded(slate)
+                filled += whole is not None
+                yield slate if whole is None else whole
                 advance(1)
 
-        return certificates(slates(), sigma, anchor_weight, draws=draws)
+        table = certificates(slates(), sigma, anchor_weight, draws=draws)
+    if not filled:
+        return table
+    said = f"{filled} of {len(log)} rounds hold only the similarities that the selector asked for; there {_BOUNDED}"
+    return replace(table, notes=(*table.notes, said))
+
+
+_BOUNDED = (
+    "margin, radius and flip_bound are as usual, flip_union and flip_probability are upper bounds "
+    "(a similarity that was not asked for stands at its smallest value), and the exact check is a lower one"
+)
 
 
 def _of_monitor(log: AuditLog, sigma: float, anchor_weight: float) -> Table:

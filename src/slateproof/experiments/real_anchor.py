@@ -218,10 +218,11 @@ def _training_notes(causes: list[Row]) -> list[str]:
         five, twenty, start = (row for row in movies if row is not None)
         notes.append(
             "MovieLens: five full-batch Adam steps move every item's bias by about ±.05, whatever its ratings say beyond their "
-            f"sign; raw scores pile up on two levels, the top-10 gap is small ({five['gap_median']:.3f}) and Flip@10 at σ=.1, w=0 "
-            f"is {five['exact_w000']:.3f}. After twenty steps it is {twenty['exact_w000']:.3f}, with initial factors of sd {WIDE:g} "
-            f"{start['exact_w000']:.3f}; the paper prints .653. Normal scores that no model made give {null['exact_w000']:.3f}: "
-            "the published churn is that of an anchor without structure, and w = .75 takes away as much from noise as from an anchor."
+            "sign; raw scores pile up on two levels, the top-10 gap is small "
+            f"({five['gap_median']:.3f}), and Flip@10 at σ=.1, w=0 is {five['exact_w000']:.3f}. "
+            f"After twenty steps it is {twenty['exact_w000']:.3f}, with initial factors of sd {WIDE:g} {start['exact_w000']:.3f}; "
+            f"the paper prints .653. Normal scores that no model made give {null['exact_w000']:.3f}: the published churn is "
+            "that of an anchor without structure, and w = .75 takes away as much from noise as from an anchor."
         )
     return notes
 

@@ -14,8 +14,6 @@ from slateproof.experiments.signature import of_files
 
 __all__ = ["Shelf"]
 
-Made = TypeVar("Made")
-
 T = TypeVar("T")
 
 
@@ -28,7 +26,6 @@ class Shelf:
     def __init__(self, data: Path | None) -> None:
         self.data = data
         self._loaded: dict[tuple[str, tuple[tuple[str, Any], ...]], Corpus] = {}
-        self._made: dict[Hashable, Any] = {}
         self._made: dict[tuple[Any, ...], Any] = {}
 
     def missing(self, name: str) -> str | None:
@@ -58,13 +55,6 @@ class Shelf:
         if key not in self._made:
             self._made[key] = make()
         return cast(T, self._made[key])
-
-    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """What ``make`` returns, made when ``key`` is first asked for: for work that several experiments of a run share."""
-        if key not in self._made:
-            self._made[key] = make()
-        made: Made = self._made[key]
-        return made
 
     def digest(self, name: str) -> str | None:
         """SHA-256 over the corpus' files (None if it is missing): what a cached result must have been made from.

@@ -68,14 +68,16 @@ class PoolBatch:
         shared = listed[0].catalog if all(pool.catalog is listed[0].catalog for pool in listed) else None
         sizes = np.array([0] + [pool.size for pool in listed], np.int64)
         offsets = np.cumsum(sizes)
-        source, matrices, rows = (shared.similarity, None, None) if shared else _merge_sources(listed)
+        rank = frozen(np.concatenate([pool.rank for pool in listed]))
+        # Candidates of one catalogue are ranked by their rows: one column serves as both.
+        source, matrices, rows = (shared.similarity, None, rank) if shared else _merge_sources(listed)
         return cls(
             offsets=frozen(offsets),
             scores=frozen(np.concatenate([pool.scores for pool in listed])),
             targets=_merge(listed, "targets"),
             widths=_merge(listed, "widths"),
-            rank=frozen(np.concatenate([pool.rank for pool in listed])),
-            rows=frozen(np.concatenate([pool.rows for pool in listed]) if rows is None else rows),
+            rank=rank,
+            rows=frozen(rows),
             source=source,
             matrices=matrices,
             catalog=shared,

@@ -25,13 +25,13 @@ from slateproof.learn.blend import standardised
 from slateproof.learn.protocol import Context, Feedback, Scorer, Scores
 from slateproof.privacy import Ledger
 from slateproof.simulate.draws import Draws
-from slateproof.simulate.modes import TIERS, Mode
+from slateproof.simulate.modes import PRIVATE, TIERS, Mode
 from slateproof.simulate.responses.core import sigmoid
 from slateproof.types.columns import Floats, Ints
 
 __all__ = ["Scoring", "scoring_of", "width_reference"]
 
-LOGITS = ("two-tower",)
+LOGITS = ("two-tower", PRIVATE)
 """Scorers without a ``scale`` of their own whose scores are logits."""
 
 

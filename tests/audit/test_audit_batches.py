@@ -17,6 +17,7 @@ from slateproof.audit.batchrows import Span, is_columnar, rows_of_span
 from slateproof.audit.catalogs import CatalogShelf
 from slateproof.audit.files import Folder
 from slateproof.audit.rows import Entry, rows_of
+from slateproof.audit.schema import SCHEMA_VERSION
 from slateproof.errors import InvalidInput
 from slateproof.select import GreedySelector, TopKSelector, WindowSelector
 from slateproof.types import Catalog, Levers, State, unit
@@ -134,7 +135,7 @@ def test_slates_without_their_similarities_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name", ["scores", "shaped", "widths", "margins", "chosen", "runners", "chosen_objective", "slate_int", "target", "knowledge",
-             "candidate_rows", "exploration"],
+             "candidate_rows", "exploration", "pool_size"],
 )  # fmt: skip
 def test_the_fast_road_never_agrees_with_a_lie(tmp_path: Path, name: str) -> None:
     """One value of one record changed: the fast road must not confirm it where the slow one objects."""
@@ -146,19 +147,19 @@ def test_the_fast_road_never_agrees_with_a_lie(tmp_path: Path, name: str) -> Non
     assert pools.catalog is not None
     shelf.put(pools.catalog)
     rows = rows_of_span(Span(slates, 0, 40, [None] * 40, [None] * 40), CONTEXT)
-    assert agreeing(rows, shelf).all()
+    assert agreeing(rows, shelf, SCHEMA_VERSION).all()
     values = rows.column(name).to_pylist()
     if isinstance(values[17], list):
         values[17][0] = values[17][0] + 1 if isinstance(values[17][0], int) else float(np.nextafter(values[17][0], 9.0))
         values[17][0] += float(name == "widths")  # a width's last bit may round away
     else:
-        values[17] = float(np.nextafter(values[17], 9.0))
+        values[17] = values[17] + 1 if isinstance(values[17], int) else float(np.nextafter(values[17], 9.0))
     kind = rows.column(name).type
     spoiled = rows.set_column(rows.schema.get_field_index(name), name, pa.array(values, kind))
-    agreed = agreeing(spoiled, shelf)
+    agreed = agreeing(spoiled, shelf, SCHEMA_VERSION)
     records = slow_road.Records(spoiled, shelf)
     try:
-        wrong = slow_road.difference(records, 17, slow_road.select_again(records, 17))
+        wrong = slow_road.difference(records, 17, slow_road.select_again(records, 17), SCHEMA_VERSION)
     except InvalidInput as why:
         wrong = str(why)
     assert wrong is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,7 @@ from slateproof.audit import (
     verify_log,
 )
 from slateproof.audit.files import Folder
+from slateproof.audit.schema import SCHEMA_VERSION
 from slateproof.audit.store import Store
 
 PUBLIC = KEY.public_key()
@@ -69,7 +71,7 @@ def edit_header(folder: Path, **changes: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [
-        ({"schema_version": 2}, NewerLog, "schema version 2; this software reads up to 1"),
+        ({"schema_version": 3}, NewerLog, "schema version 3; this software reads up to 2"),
         ({"schema_version": "x"}, LogUnreadable, "header of the log is damaged"),
         ({"surprise": 1}, LogUnreadable, "header of the log is damaged"),
     ],
@@ -254,13 +256,34 @@ def test_a_log_verifies_in_another_process_without_numba(tmp_path: Path) -> None
 GOLDEN = Path(__file__).parent / "golden"
 
 
-@pytest.mark.parametrize("version", [1])
+@pytest.mark.parametrize("version", range(1, SCHEMA_VERSION + 1))
 def test_the_golden_log_of_every_version_verifies(version: int) -> None:
     folder = GOLDEN / f"v{version}"
     vkey = (GOLDEN / f"v{version}.vkey").read_text()
     report = verify_log(folder, GOLDEN / f"v{version}.checkpoint", vkey)
     assert report.ok, report.to_text()
     assert (report.size, report.replayed) == (24, 24)
+
+
+def test_an_old_log_keeps_its_version(tmp_path: Path) -> None:
+    """Version 1 knows no pool sizes: a log of it is continued without them, and smuggled ones are not seen."""
+    import pyarrow.parquet as pq
+
+    shutil.copytree(GOLDEN / "v1", tmp_path / "log")
+    made = slates(16)
+    with AuditLog.open(tmp_path / "log", key=KEY) as log:
+        log.append_batch(made)
+        assert log.commit().size == 40
+        assert log.replay(24) == made[0]
+        assert log.compact() == 3
+    path = next(path for path in (tmp_path / "log").glob("*.parquet") if pq.read_metadata(path).num_rows == 40)
+    table = pq.read_table(path)
+    assert "pool_size" not in table.column_names
+    pq.write_table(table.append_column("pool_size", pa.array([7] * 40, pa.int32())), path)
+    report = verify_log(tmp_path / "log", GOLDEN / "v1.checkpoint", PUBLIC)
+    assert report.ok, report.to_text()
+    assert report.replayed == 40
+    assert next(Store.open(tmp_path / "log").batches()).column("pool_size").null_count == 40
 
 
 def test_the_object_store_road_writes_and_verifies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,6 +184,7 @@ def test_monitor_level_holds_no_inputs_and_still_commits_to_them(tmp_path: Path)
     for name in ("scores", "candidate_rows", "candidate_int", "shown_int", "knowledge", "chosen"):
         assert batch.column(name).null_count == len(batch)
     assert batch.column("margins").null_count == 0
+    assert batch.column("pool_size").to_pylist() == [slate.pool.size for slate in made]
 
 
 def test_one_writer(tmp_path: Path) -> None:

@@ -225,6 +225,8 @@ def lie(folder: Path, column: str, change: Callable[[Any], Any]) -> Problem:
         ("runners", lambda v: v[:-1], "replay"),
         ("slate_int", lambda v: [v[0] + 1, *v[1:]], "replay"),
         ("target", lambda v: v / 2, "replay"),
+        ("pool_size", lambda v: v + 1, "replay"),
+        ("pool_size", lambda v: None, "replay"),
         ("tie_rule", lambda v: "whatever pleases", "replay"),
         ("scores", lambda v: [float("nan"), *v[1:]], "inputs"),
         ("scores", lambda v: v[:-1], "inputs"),

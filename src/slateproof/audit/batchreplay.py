@@ -37,8 +37,8 @@ _STATES = ("knowledge", "engagement", "uncertainty")
 _LEVERS = ("target_shift", "exploration", "diversity")
 
 
-def agreeing(batch: pa.RecordBatch, shelf: CatalogShelf) -> Any:
-    """Per record, whether selecting it again through the kernels gives the logged outcome, bit for bit.
+def agreeing(batch: pa.RecordBatch, shelf: CatalogShelf, version: int) -> Any:
+    """Per record of a log of schema ``version``, whether the kernels give the logged outcome again, bit for bit.
 
     False says nothing more than that the record has to be looked at alone.
     """
@@ -46,7 +46,8 @@ def agreeing(batch: pa.RecordBatch, shelf: CatalogShelf) -> Any:
     for rows in _groups(batch):
         part = batch if rows.size == len(batch) else batch.take(pa.array(rows))
         try:
-            out[rows] = _agreeing(part, shelf)
+            same = _agreeing(part, shelf)
+            out[rows] = same if version < 2 else same & _same_sizes(part)
         except (InvalidInput, LogUnreadable):
             # Something in the group is no input of a selector, or no catalogue; the slow road names it.
             continue
@@ -164,6 +165,12 @@ def _same_columns(part: pa.RecordBatch, slates: SlateBatch, sizes: Any) -> Any:
     if not np.array_equal(offsets, pools.offsets):
         raise InvalidInput("shaped", "must have one value per candidate")
     return _per_record(_bits(logged) == _bits(shaped), offsets) & (_bits(_column(part, "target")) == _bits(slates.target))
+
+
+def _same_sizes(part: pa.RecordBatch) -> Any:
+    """The pool size that stands beside the slate."""
+    sizes = part.column("candidate_rows").value_lengths().to_numpy(zero_copy_only=False)
+    return part.column("pool_size").fill_null(-1).to_numpy(zero_copy_only=False) == sizes
 
 
 def _same_ids(part: pa.RecordBatch, slates: SlateBatch, catalog: Catalog) -> Any:

@@ -53,6 +53,7 @@ def rows_of_span(span: Span, context: Mapping[str, str | None]) -> pa.RecordBatc
         **{name: getattr(batch.levers, name)[part] for name in ("target_shift", "exploration", "diversity")},
         "size": batch.levers.size[part].astype(np.int32),
         "target": batch.target[part],
+        "pool_size": frame.sizes.astype(np.int32),
         **_ids("shown", encode_ids([batch.states.shown_of(b) for b in range(span.first, span.last)])),
         **frame.candidates(),
         **frame.scores(),
@@ -119,6 +120,8 @@ class _Frame:
         slates, pools = self.slates, self.slates.pools
         parts = {name: getattr(pools, name) for name in ("scores", "targets", "widths")}
         taken = {name: None if column is None else self._take(column) for name, column in parts.items()}
+        if pools.catalog is not None:
+            taken["targets"] = pools.catalog.targets[self._take(pools.rows)]
         each = np.repeat(np.arange(self.first, self.last), self.sizes)
         taken["shaped"] = shaped_scores(
             self._take(pools.scores),

@@ -55,11 +55,11 @@ def salts_of(secret: bytes, index: Any) -> bytes:
     return encryptor.update(blocks.tobytes()) + encryptor.finalize()
 
 
-def commit_fields(batch: pa.RecordBatch, salts: Parts) -> list[list[bytes]]:
+def commit_fields(batch: pa.RecordBatch, salts: Parts, version: int) -> list[list[bytes]]:
     """Commitments by field, one list of ``len(batch)`` digests each; ``salts[f]`` holds 16 bytes per record."""
     out = []
     for place, field in enumerate(FIELDS):
-        columns = [_payload(batch.column(column.name), column.type) for column in columns_of(field)]
+        columns = [_payload(batch.column(column.name), column.type) for column in columns_of(field, version)]
         salt = np.frombuffer(salts[place], np.uint8).reshape(len(batch), SALT)
         name = field.encode() + b"\n"
         # Everything of one size goes into one table, so that a record costs one slice, and one more per body.

@@ -17,7 +17,7 @@ from deltalake.transaction import AddAction
 
 from slateproof.audit.errors import LogUnreadable
 from slateproof.audit.files import Folder
-from slateproof.audit.schema import SCHEMA
+from slateproof.audit.schema import SCHEMA, schema_of
 
 __all__ = ["PREFIX", "ROWS", "DataFile", "add_action", "neighbours", "read_file", "write_file"]
 
@@ -56,12 +56,12 @@ class DataFile:
     last: int
 
 
-def write_file(folder: Folder, path: str, records: Iterable[pa.RecordBatch]) -> int:
-    """One Parquet file, one row group per batch; returns the number of rows."""
-    rows = 0
+def write_file(folder: Folder, path: str, records: Iterable[pa.RecordBatch], version: int) -> int:
+    """One Parquet file of schema ``version``, one row group per batch; returns the number of rows."""
+    rows, schema = 0, schema_of(version)
     with (
         folder.output(path) as stream,
-        pq.ParquetWriter(stream, SCHEMA, **_PARQUET) as writer,
+        pq.ParquetWriter(stream, schema, **_PARQUET) as writer,
         ThreadPoolExecutor(1) as compressor,
     ):
         waiting = None
@@ -69,7 +69,7 @@ def write_file(folder: Folder, path: str, records: Iterable[pa.RecordBatch]) -> 
             rows += len(batch)
             if waiting is not None:
                 waiting.result()
-            waiting = compressor.submit(writer.write_batch, batch, row_group_size=len(batch))
+            waiting = compressor.submit(writer.write_batch, batch.select(schema.names), row_group_size=len(batch))
         if waiting is not None:
             waiting.result()
     folder.sync(path)
@@ -77,23 +77,28 @@ def write_file(folder: Folder, path: str, records: Iterable[pa.RecordBatch]) -> 
 
 
 def read_file(
-    folder: Folder, file: DataFile, columns: list[str] | None = None, start: int = 0, stop: int | None = None
+    folder: Folder, file: DataFile, version: int, columns: list[str] | None = None, start: int = 0, stop: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The records of one file that stand in the row groups covering rows ``start`` to ``stop``; refuses what is not as written."""
+    """The records of one file that stand in the row groups covering rows ``start`` to ``stop``; refuses what is not as written.
+
+    They come with the columns of the present schema; those that ``version`` does not have are null, whatever the file says.
+    """
+    known = frozenset(schema_of(version).names)
     try:
         with folder.input(file.path) as stream, pq.ParquetFile(stream, page_checksum_verification=True) as parquet:
             groups = _groups(parquet.metadata, start, stop)
             if groups:
                 for batch in parquet.iter_batches(ROWS, row_groups=groups, columns=columns, use_threads=True):
-                    yield _checked(batch, columns)
+                    yield _checked(batch, columns, known)
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as why:
         raise LogUnreadable(f"{file.path}: cannot be read ({why})") from why
 
 
-def _checked(batch: pa.RecordBatch, columns: list[str] | None) -> pa.RecordBatch:
+def _checked(batch: pa.RecordBatch, columns: list[str] | None, known: frozenset[str]) -> pa.RecordBatch:
     """The batch with exactly the columns and types of the schema; raises where the file holds something else."""
     fields = [SCHEMA.field(name) for name in columns or SCHEMA.names]
-    found = [batch.column(field.name) for field in fields]
+    size = len(batch)
+    found = [batch.column(field.name) if field.name in known else pa.nulls(size, field.type) for field in fields]
     batch = pa.RecordBatch.from_arrays(
         [column if column.type == field.type else column.cast(field.type) for column, field in zip(found, fields, strict=True)],
         schema=pa.schema(fields),

@@ -119,7 +119,7 @@ def diff(
     compared = changed = reordered = done = 0
     for batch in log.store.batches(None, 0, len(log)):
         records = Records(batch, shelf)
-        _, hidden = commitments_of(batch, log.store.secret)
+        _, hidden = commitments_of(batch, log.store.secret, log.header.schema_version)
         needed = [hidden[FIELDS.index(field)] for field in REPLAY_NEEDS]
         for row, place in enumerate(batch.column("index").to_pylist()):
             if any(gone[row] for gone in needed):

@@ -77,7 +77,7 @@ def masked_copy(log: AuditLog, out: str | Path, *, key: bytes | None = None, dro
     withheld: list[int] = []
     done, digests = 0, set()
     for batch in source.batches(None, 0, checkpoint.size):
-        rows, bad = _mask(batch.slice(0, checkpoint.size - done), done, source.secret, dropped, key)
+        rows, bad = _mask(batch.slice(0, checkpoint.size - done), done, source.secret, source.header.schema_version, dropped, key)
         withheld += bad
         done += len(rows)
         digests |= set(rows.column("catalog_digest").drop_null().to_pylist())
@@ -97,11 +97,11 @@ def _dropped(drop: Iterable[str]) -> frozenset[str]:
 
 
 def _mask(
-    batch: pa.RecordBatch, first: int, secret: bytes, dropped: frozenset[str], key: bytes | None
+    batch: pa.RecordBatch, first: int, secret: bytes, version: int, dropped: frozenset[str], key: bytes | None
 ) -> tuple[pa.RecordBatch, list[int]]:
     """Masked rows, and the places of those that had to be withheld."""
     size = len(batch)
-    commitments, already = commitments_of(batch, secret)
+    commitments, already = commitments_of(batch, secret, version)
     stored = batch.column("leaf_hash").to_pylist()
     places = batch.column("index").to_numpy(zero_copy_only=False)
     sound = [

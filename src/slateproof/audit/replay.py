@@ -59,7 +59,7 @@ def replay_all(store: Store, shelf: CatalogShelf, size: int) -> Iterator[Slate]:
 
 def _replay(store: Store, records: Records, first: int) -> Iterator[Slate]:
     """The records of a batch, which must be those from ``first`` on, digests checked."""
-    commitments, withheld = commitments_of(records.batch, store.secret)
+    commitments, withheld = commitments_of(records.batch, store.secret, store.header.schema_version)
     for row, found in enumerate(leaves_in(records.batch, commitments)):
         index = first + row
         if found != records.value("leaf_hash", row) or records.value("index", row) != index:
@@ -102,7 +102,7 @@ def _with_similarity(pool: Pool, source: Similarity) -> Pool:
 def bounded(slate: Slate) -> Slate | None:
     """A replayed slate whose unlogged similarities stand at their lower bound; None where none is missing.
 
-    No objective of another candidate is then below its true value, so every stepwise gap is at most the true one, and the ones to the
+    No objective of another candidate is then below its true value, so every stepwise gap is at most the true one, and those to the
     runner-ups, which were logged, are exact: union bound and flip probability become upper bounds, margin and radius stay.
 
     Scope: stability only.
@@ -120,8 +120,8 @@ def check_size(levers: Levers, pool: Pool) -> None:
         raise InvalidInput("levers.size", f"must not exceed the pool's {pool.size} candidates", levers.size)
 
 
-def difference(records: Records, row: int, slate: Slate) -> str | None:
-    """What the log says otherwise than the slate selected again; None where all agree bit for bit."""
+def difference(records: Records, row: int, slate: Slate, version: int) -> str | None:
+    """What a log of schema ``version`` says otherwise than the slate selected again; None where all agree bit for bit."""
     for name, found in _outcome(slate).items():
         logged = records.numbers(name, row)
         if logged is None or logged.size != found.size or logged.tobytes() != found.tobytes():
@@ -129,6 +129,8 @@ def difference(records: Records, row: int, slate: Slate) -> str | None:
     if records.ids("slate", row) != slate.ids:
         return f"slate is logged as {list(records.ids('slate', row))}, and the inputs give {list(slate.ids)}"
     scalars: dict[str, Any] = {"target": slate.target, "tie_rule": TIE_RULE}
+    if version >= 2:
+        scalars["pool_size"] = slate.pool.size
     if isinstance(slate.steps, SetChoice):
         scalars |= {f"set_{name}": getattr(slate.steps, name) for name in ("window", "nodes", "bound", "proved")}
     for name, found in scalars.items():

@@ -95,6 +95,7 @@ def _settings(slates: Sequence[Slate]) -> dict[str, list[Any]]:
     out["target"] = [slate.target for slate in slates]
     out["policy_digest"] = [slate.policy_digest for slate in slates]
     out["tie_rule"] = [TIE_RULE] * len(slates)
+    out["pool_size"] = [slate.pool.size for slate in slates]
     return out
 
 

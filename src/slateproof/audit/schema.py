@@ -1,8 +1,8 @@
-"""The trace schema, version 1: which columns a record has, and under which commitment each of them stands.
+"""The trace schema, version 2: which columns a record has, and under which commitment each of them stands.
 
 One row is one slate. Columns are grouped into *fields*; a field is what a masked copy keeps or drops as a whole. The order of
-columns here is the order of the canonical bytes, so it belongs to the version and never changes. ``docs/trace.md`` says what
-each column means.
+columns here is the order of the canonical bytes, so it belongs to the version and never changes; what a later version adds comes
+last in its field. A log keeps the version it was made with. ``docs/trace.md`` says what each column means.
 
 Scope: conditional; a record inherits the privacy status of whatever stands in it (Corollary "Audit trace privacy").
 """
@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-__all__ = ["COLUMNS", "FIELDS", "MONITOR_DROPS", "REPLAY_NEEDS", "SCHEMA", "SCHEMA_VERSION", "Column", "columns_of"]
+__all__ = ["COLUMNS", "FIELDS", "MONITOR_DROPS", "REPLAY_NEEDS", "SCHEMA", "SCHEMA_VERSION", "Column", "columns_of", "schema_of"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Column(NamedTuple):
-    """A column: its name, Arrow type, and the field it belongs to.
+    """A column: its name, Arrow type, the field it belongs to, and the schema version that brought it.
 
     Scope: none; naming only.
     """
@@ -27,6 +27,7 @@ class Column(NamedTuple):
     name: str
     type: pa.DataType
     field: str
+    since: int = 1
 
 
 _F64, _I64, _I32, _STR = pa.float64(), pa.int64(), pa.int32(), pa.string()
@@ -78,6 +79,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("certified_margin", _F64, "slate"),
     Column("certified_radius", _F64, "slate"),
     Column("movement", _F64, "slate"),
+    Column("pool_size", _I32, "slate", since=2),
     Column("chosen", _I32S, "steps"),
     Column("runners", _I32S, "steps"),
     Column("chosen_objective", _F64S, "steps"),
@@ -99,19 +101,24 @@ MONITOR_DROPS = ("state", "shown", "candidates", "scores", "similarities", "step
 REPLAY_NEEDS = ("state", "shown", "levers", "candidates", "scores", "similarities", "policy", "slate", "steps")
 """What must be present for a record to be selected again."""
 
-SCHEMA: pa.Schema = pa.schema(
-    [
-        pa.field("index", pa.int64()),
-        pa.field("leaf_hash", pa.binary()),
-        pa.field("commitments", pa.list_(pa.binary())),
-        pa.field("salts", pa.list_(pa.binary())),
-        pa.field("pseudonym", pa.string()),
-        *(pa.field(column.name, column.type) for column in COLUMNS),
-    ]
+_HEAD = (
+    pa.field("index", pa.int64()),
+    pa.field("leaf_hash", pa.binary()),
+    pa.field("commitments", pa.list_(pa.binary())),
+    pa.field("salts", pa.list_(pa.binary())),
+    pa.field("pseudonym", pa.string()),
 )
-"""The Arrow schema of the table: place and commitments first, then the columns of the fields."""
 
 
-def columns_of(field: str) -> tuple[Column, ...]:
-    """The columns of a field, in canonical order."""
-    return tuple(column for column in COLUMNS if column.field == field)
+def schema_of(version: int) -> pa.Schema:
+    """The Arrow schema of a table of this version: place and commitments first, then the columns of the fields."""
+    return pa.schema([*_HEAD, *(pa.field(column.name, column.type) for column in COLUMNS if column.since <= version)])
+
+
+SCHEMA: pa.Schema = schema_of(SCHEMA_VERSION)
+"""The schema of the present version, and of every batch in memory: what an older log lacks is null there."""
+
+
+def columns_of(field: str, version: int) -> tuple[Column, ...]:
+    """The columns of a field under a version, in canonical order."""
+    return tuple(column for column in COLUMNS if column.field == field and column.since <= version)

@@ -12,16 +12,16 @@ import pyarrow as pa
 
 from slateproof.audit.canonical import SALT, commit_fields, leaves_of, salts_of
 from slateproof.audit.idlists import null_array
-from slateproof.audit.schema import COLUMNS, FIELDS, MONITOR_DROPS, SCHEMA
+from slateproof.audit.schema import COLUMNS, FIELDS, MONITOR_DROPS, SCHEMA, SCHEMA_VERSION
 
 __all__ = ["commitments_of", "leaves_in", "seal", "withhold"]
 
 
-def seal(rows: pa.RecordBatch, first: int, secret: bytes, monitor: bool) -> pa.RecordBatch:
-    """Records of the table from rows: they take the places from ``first`` on. A monitor record keeps O(K) of them."""
+def seal(rows: pa.RecordBatch, first: int, secret: bytes, monitor: bool, version: int = SCHEMA_VERSION) -> pa.RecordBatch:
+    """Records of a table of ``version`` from rows: they take the places from ``first`` on. A monitor record keeps O(K) of them."""
     size = len(rows)
     index = range(first, first + size)
-    commitments = commit_fields(rows, _by_field(salts_of(secret, index), size))
+    commitments = commit_fields(rows, _by_field(salts_of(secret, index), size), version)
     leaves = leaves_of(index, commitments)
     if monitor:
         kept, columns = withhold(rows, commitments, frozenset(MONITOR_DROPS))
@@ -48,7 +48,9 @@ def withhold(rows: pa.RecordBatch, commitments: list[list[bytes]], fields: froze
     return column, columns
 
 
-def commitments_of(batch: pa.RecordBatch, secret: bytes | None) -> tuple[list[list[bytes]], list[Any]]:
+def commitments_of(
+    batch: pa.RecordBatch, secret: bytes | None, version: int = SCHEMA_VERSION
+) -> tuple[list[list[bytes]], list[Any]]:
     """Commitments by field of stored records, recomputed from their values, and by field which records withhold it.
 
     A withheld field counts with the commitment that is stored in its place. Without ``secret`` (a masked copy) the salts come
@@ -59,7 +61,7 @@ def commitments_of(batch: pa.RecordBatch, secret: bytes | None) -> tuple[list[li
         salts = _by_field(salts_of(secret, batch.column("index").to_numpy(zero_copy_only=False)), size)
     else:
         salts = _stored_salts(batch)
-    found = commit_fields(batch, salts)
+    found = commit_fields(batch, salts, version)
     withheld = [np.zeros(size, bool) for _ in FIELDS]
     if batch.column("commitments").null_count < size:
         for row, kept in enumerate(batch.column("commitments").to_pylist()):

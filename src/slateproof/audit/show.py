@@ -81,13 +81,13 @@ def show(log: AuditLog, index: int) -> RecordView:
     log.check_index(index)
     shelf = CatalogShelf(log.store.folder)
     records, row = find_record(log.store, shelf, index)
-    commitments, hidden = commitments_of(records.batch, log.store.secret)
+    commitments, hidden = commitments_of(records.batch, log.store.secret, log.header.schema_version)
     withheld = tuple(field for place, field in enumerate(FIELDS) if hidden[place][row])
     leaf = records.value("leaf_hash", row)
     intact = leaves_in(records.batch, commitments)[row] == leaf
     fields: dict[str, dict[str, Any]] = {}
     for column in COLUMNS:
-        if column.field not in withheld:
+        if column.field not in withheld and column.since <= log.header.schema_version:
             fields.setdefault(column.field, {})[column.name] = records.value(column.name, row)
     slate = () if "slate" in withheld else records.ids("slate", row)
     runners = _runners(records, row, withheld)

@@ -26,7 +26,7 @@ from slateproof.audit.errors import LogExists, LogUnreadable, LogWriteFailed, No
 from slateproof.audit.files import Folder
 from slateproof.audit.header import Header
 from slateproof.audit.merkle import HASH, Peaks
-from slateproof.audit.schema import SCHEMA
+from slateproof.audit.schema import schema_of
 from slateproof.errors import InvalidInput
 
 __all__ = ["Store"]
@@ -79,7 +79,7 @@ class Store:
                 folder.local.mkdir(parents=True, exist_ok=True)
             table = DeltaTable.create(
                 folder.uri,
-                SCHEMA,
+                schema_of(header.schema_version),
                 name="slateproof audit log",
                 configuration=configuration,
                 storage_options=folder.options,
@@ -128,7 +128,7 @@ class Store:
         """
         path = f"{PREFIX}{first:012d}-{uuid.uuid4().hex}.parquet"
         try:
-            rows = write_file(self.folder, path, records)
+            rows = write_file(self.folder, path, records, self.header.schema_version)
             size = self.folder.size(path)
         except OSError as why:
             self._discard(path)
@@ -141,7 +141,7 @@ class Store:
             self._table.create_write_transaction(
                 actions,
                 "append",
-                SCHEMA,
+                schema_of(self.header.schema_version),
                 commit_properties=_properties(checkpoint, peaks),
                 post_commithook_properties=PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False),
             )
@@ -223,12 +223,15 @@ class Store:
         Our own files are in order. What another tool rewrote (``OPTIMIZE`` keeps rows, not their order) is sorted in memory.
         """
         if len(group) == 1 and group[0].path.startswith(PREFIX):
-            yield from read_file(self.folder, group[0], columns, start, stop)
+            yield from self._read(group[0], columns, start, stop)
             return
         wanted = None if columns is None else list(dict.fromkeys(["index", *columns]))
-        parts = [batch for file in group for batch in read_file(self.folder, file, wanted, 0, None)]
+        parts = [batch for file in group for batch in self._read(file, wanted, 0, None)]
         table = pa.Table.from_batches(parts).sort_by("index") if parts else pa.table({})
         yield from (table if columns is None else table.select(columns)).to_batches(ROWS)
+
+    def _read(self, file: DataFile, columns: list[str] | None, start: int, stop: int | None) -> Iterator[pa.RecordBatch]:
+        return read_file(self.folder, file, self.header.schema_version, columns, start, stop)
 
     def compact(self, checkpoint: Checkpoint, peaks: Peaks, most: int) -> int:
         """Merge neighbouring files of together at most ``most`` records into one, in one commit; returns how many files went.
@@ -241,7 +244,8 @@ class Store:
         try:
             for files in merges:
                 path = f"{PREFIX}{files[0].first:012d}-{uuid.uuid4().hex}.parquet"
-                rows = write_file(self.folder, path, (batch for file in files for batch in self.group_batches([file])))
+                batches = (batch for file in files for batch in self.group_batches([file]))
+                rows = write_file(self.folder, path, batches, self.header.schema_version)
                 actions.append(add_action(path, self.folder.size(path), files[0].first, rows, now, data_change=False))
                 actions += [RemoveAction(file.path, False, now) for file in files]
         except OSError as why:

@@ -83,7 +83,7 @@ class _Verification:
         # Reading, hashing and selecting again go side by side; findings keep the order of the records.
         with ThreadPoolExecutor(2) as workers:
             for batch in _ahead(self._stream(), workers):
-                same = workers.submit(agreeing, batch, self.shelf)
+                same = workers.submit(agreeing, batch, self.shelf, self.store.header.schema_version)
                 self._batch(batch, last.size, same)
                 if progress is not None:
                     progress(len(self.leaves) // HASH, last.size)
@@ -147,7 +147,7 @@ class _Verification:
 
     def _batch(self, batch: pa.RecordBatch, size: int, agreed: Future[Any]) -> None:
         first = len(self.leaves) // HASH
-        commitments, withheld = commitments_of(batch, self.store.secret)
+        commitments, withheld = commitments_of(batch, self.store.secret, self.store.header.schema_version)
         found, stored = leaves_in(batch, commitments), batch.column("leaf_hash").to_pylist()
         self.leaves += b"".join(found)
         missing = _missing(withheld)
@@ -192,7 +192,7 @@ class _Verification:
         if digest is not None and not self._has_catalog(digest, place):
             return
         try:
-            wrong = difference(records, row, select_again(records, row))
+            wrong = difference(records, row, select_again(records, row), self.store.header.schema_version)
         except InvalidInput as why:
             self.findings.add("inputs", place, str(why))
             return

@@ -72,12 +72,12 @@ class Writer:
     def write(self, rows: Iterable[pa.RecordBatch], items: int) -> None:
         """Seal and store row batches, which come from the first ``items`` that wait."""
         peaks, first = self._peaks.copy(), self.checkpoint.size
-        secret, monitor = self.secret(), self.store.header.level == "monitor"
+        secret, header = self.secret(), self.store.header
         signed: list[Checkpoint] = []
 
         def records() -> Iterator[pa.RecordBatch]:
             for batch in rows:
-                sealed = seal(batch, peaks.size, secret, monitor)
+                sealed = seal(batch, peaks.size, secret, header.level == "monitor", header.schema_version)
                 peaks.extend(b"".join(sealed.column("leaf_hash").to_pylist()))
                 yield sealed
 

@@ -83,7 +83,16 @@ def run(task: Task) -> Result:
     cut = {paper: lacking(task.corpora.get(name)) for paper, name in found.items()}
     verdicts = (*_verdicts(rows, causes, found, cut), *_drop_verdicts(rows, len(found) == len(PAPERS)))
     tables = _tables(rows, causes)
-    return Result(summary, tuple(rows), verdicts, _notes(rows, causes), tables, _figures(rows), skipped, digests)
+    return Result(
+        summary,
+        tuple(rows),
+        verdicts,
+        (*_notes(rows, causes), *_by_anchor(rows, causes, found, cut)),
+        tables,
+        _figures(rows),
+        skipped,
+        digests,
+    )
 
 
 def _pools(config: RealAnchor, paper: str) -> int:
@@ -112,7 +121,9 @@ def cells_of(config: Any, paper: str, corpus: Corpus, anchor: str, pools: Anchor
             scale, tag = scale_of(sigma, weight), f"w{round(100 * weight):03d}"
             row |= {f"flip_{tag}": float(found.flip[scale].mean()), f"exact_{tag}": float(found.exact[scale].mean())}
             row |= {f"jaccard_{tag}": float(found.jaccard[scale].mean()), f"error_{tag}": between(found.flip[scale])}
+        ends = (found.flip[scale_of(sigma, weight)] for weight in (0.0, 0.75))
         row["difference"] = row["flip_w000"] - row["flip_w075"]
+        row["error_difference"] = between(np.subtract(*ends))
         row["relative_drop"] = row["difference"] / row["flip_w000"]
         row["exact_drop"] = 1.0 - row["exact_w075"] / row["exact_w000"]
         row |= {"gap_mean": float(gaps.mean()), "gap_median": float(np.median(gaps))}
@@ -120,8 +131,10 @@ def cells_of(config: Any, paper: str, corpus: Corpus, anchor: str, pools: Anchor
     return rows
 
 
-def _verdicts(rows: list[Row], causes: list[Row], found: dict[str, str], cut: dict[str, str]) -> list[Verdict]:
-    ours = {(r["paper_corpus"], r["rank"], r["rho"], r["sigma"]): r for r in rows if r["anchor"] == ANCHORS[0]}
+def _verdicts(
+    rows: list[Row], causes: list[Row], found: dict[str, str], cut: dict[str, str], anchor: str = ANCHORS[0]
+) -> list[Verdict]:
+    ours = {(r["paper_corpus"], r["rank"], r["rho"], r["sigma"]): r for r in rows if r["anchor"] == anchor}
     verdicts = []
     for corpus, rank, rho, sigma, *numbers in CELLS:
         row = ours.get((corpus, rank, rho, sigma))
@@ -129,7 +142,6 @@ def _verdicts(rows: list[Row], causes: list[Row], found: dict[str, str], cut: di
         cause = None if row is None else cut[corpus] + cause_of(found[corpus], sigma, causes)
         where = f"{corpus}, {Family(rank, rho).name}, σ={sigma:g}"
         for name, value in zip(NAMES, numbers, strict=True):
-            tag = name[-4:]
             reference = numbers[0] if name in ("flip_w050", "flip_w075") else 1.0 if name == "jaccard_w075" else None
             tolerance = {"jaccard_w075": 0.01, "relative_drop": 0.05}.get(name, 0.0)
             published = Published(
@@ -141,7 +153,7 @@ def _verdicts(rows: list[Row], causes: list[Row], found: dict[str, str], cut: di
                 continue
             mine = None if reference is None else row["flip_w000"] if name.startswith("flip") else 1.0
             # Two samples of pools: the paper's error is taken to be as large as ours.
-            error = math.sqrt(2.0) * row.get(f"error_{tag}", 0.0) if name.startswith("flip") else 0.0
+            error = math.sqrt(2.0) * row.get(f"error_{name.removeprefix('flip_')}", 0.0)
             verdicts.append(judge(published, Ours(row[name], error, mine), cause))
     return verdicts
 
@@ -155,6 +167,18 @@ TITLES = {
     "relative_drop": "relative drop",
     "jaccard_w075": "Jaccard@10 at w=.75",
 }
+
+
+def _by_anchor(rows: list[Row], causes: list[Row], found: dict[str, str], cut: dict[str, str]) -> list[str]:
+    """How many published numbers either anchor gives, judged by the same rule."""
+    notes = []
+    for paper, name in found.items():
+        parts = []
+        for anchor in ANCHORS:
+            mine = [v for v in _verdicts(rows, causes, found, cut, anchor) if v.key.startswith(f"{paper}/")]
+            parts.append(f"{anchor} {sum(v.verdict == 'reproduced' for v in mine)}")
+        notes.append(f"{name}: of {len(mine)} published numbers are reproduced, by anchor: {', '.join(parts)}.")
+    return notes
 
 
 def _drop_verdicts(rows: list[Row], complete: bool) -> list[Verdict]:

@@ -10,14 +10,14 @@ from graphlib import TopologicalSorter
 from types import MappingProxyType
 
 from slateproof.errors import InvalidInput
-from slateproof.experiments import fixed_margin, real_anchor
+from slateproof.experiments import fixed_margin, margin_gate, pairwise_tail, real_anchor, threshold
 from slateproof.experiments.core import Experiment
 
 __all__ = ["EXPERIMENTS", "ordered"]
 
-EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType(
-    {one.EXPERIMENT.name: one.EXPERIMENT for one in (fixed_margin, real_anchor)}
-)
+MODULES = (fixed_margin, real_anchor, threshold, pairwise_tail, margin_gate)
+
+EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType({one.EXPERIMENT.name: one.EXPERIMENT for one in MODULES})
 """Every experiment by name, in the order of the report."""
 
 

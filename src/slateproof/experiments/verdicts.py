@@ -116,6 +116,8 @@ def _decide(published: Published, ours: Ours) -> tuple[str, str]:
     value, target = ours.value, published.value
     if published.interval is not None and published.interval[0] <= value <= published.interval[1]:
         return "reproduced", f"in the published interval [{published.interval[0]:g}, {published.interval[1]:g}]"
+    if value == target:
+        return "reproduced", "equal"
     room, name = _tolerance(published, ours)
     # One unit in the last place: 0.3 - 0.2 is a little less than 0.1.
     if abs(value - target) <= room * (1.0 + 1e-12):

@@ -23,12 +23,20 @@ _LOG = typer.Argument(..., help="The log's folder.")
 _JSON = typer.Option(None, "--json", help="Write the result here as JSON, too.")
 
 
-def write_json(path: Path | None, value: dict[str, Any]) -> None:
+def write_text(option: str, path: Path, text: str) -> None:
+    """Write a result; refuses, in the name of its option, a place that cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as why:
+        raise InvalidInput(option, f"cannot be written ({why.strerror})", str(path)) from why
+    typer.echo(f"wrote {path}")
+
+
+def write_json(path: Path | None, value: dict[str, Any], option: str = "json") -> None:
     """Write a result where a path is given."""
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        typer.echo(f"wrote {path}")
+        write_text(option, path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
 def verify_command(
@@ -92,9 +100,8 @@ def certify_command(
         )
     typer.echo(table.to_text(limit))
     if out is not None:
-        write_json(out / "certificates.json", table.to_dict())
-        (out / "certificates.svg").write_text(table.to_svg(), encoding="utf-8")
-        typer.echo(f"wrote {out / 'certificates.svg'}")
+        write_json(out / "certificates.json", table.to_dict(), "out")
+        write_text("out", out / "certificates.svg", table.to_svg())
 
 
 def _of_replay(log: AuditLog, sigma: float, anchor_weight: float, draws: int) -> Table:

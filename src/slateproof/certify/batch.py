@@ -32,7 +32,7 @@ def certify_batch(slates: SlateBatch) -> tuple[Floats, Floats]:
         return radii(slates.margin, 0.0, 0.0, similarity=0.0)
     magnitude, width = np.empty(len(slates)), np.empty(len(slates))
     magnitudes(pools.scores, pools.offsets, magnitude)
-    if pools.targets is not None:
+    if pools.has_targets:
         magnitude += rule.target_gain
     if pools.widths is not None:
         magnitudes(pools.widths, pools.offsets, width)

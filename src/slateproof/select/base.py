@@ -88,7 +88,7 @@ class BaseSelector:
         if self.bounds is not None:
             self.bounds.check_columns(columns)
         check_sizes(pools, columns)
-        if pools.targets is None and self._steers:
+        if not pools.has_targets and self._steers:
             raise no_targets()
         return self._choose_batch(pools, columns, histories, trace, threads).named(self.policy_digest)
 

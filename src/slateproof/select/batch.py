@@ -28,7 +28,7 @@ from slateproof.types.steps import SetChoice
 
 __all__ = ["CHUNK", "CHUNK_CANDIDATES", "batch_targets", "run_greedy_batch", "run_window_batch"]
 
-CHUNK, CHUNK_CANDIDATES = 512, 51_200
+CHUNK, CHUNK_CANDIDATES = 256, 25_600
 """Most pools, and about how many candidates, per task: enough to outweigh its dispatch, few enough that threads end together."""
 
 
@@ -70,7 +70,7 @@ def run_greedy_batch(
     starts = np.concatenate([[0], np.cumsum(levers.size)])
     steps = int(starts[-1])
     target = batch_targets(states, levers)
-    known = np.empty(pools.scores.size, np.uint16 if int(levers.size.max()) < 2**16 else np.int64) if trace else None
+    known = np.empty(pools.scores.size, np.uint8 if int(levers.size.max()) < 2**8 else np.int64) if trace else None
     work = Work(pools, levers, states, rule, target, starts, np.empty((2, steps), np.int64), np.empty((4, steps)), known)
     chunk = max(1, min(CHUNK, CHUNK_CANDIDATES * len(pools) // pools.scores.size))
     firsts = range(0, len(pools), chunk)
@@ -127,10 +127,12 @@ def _run_chunk(work: Work, first: int, last: int) -> Floats:
     source = NONE if rule.kind == "top-k" else pools.source
     matrices = None if rule.kind == "top-k" else pools.matrices
     lower, higher = (source.lower, source.higher) if matrices is None else (matrices.lower, matrices.higher)
+    # A catalogue's targets are looked up as they are needed: a column for the whole batch would be as large as the scores.
+    targets = (_or_empty(pools.targets), 0) if pools.catalog is None else (pools.targets_between(first, last), pools.offsets[first])
     kept, spare = np.empty(room), np.empty((largest, steps) if keep else (0, 0))
     used, wrong, place = greedy_chunk(
         first, last, pools.offsets, work.starts,
-        pools.scores, _or_empty(pools.targets), _or_empty(pools.widths), pools.rank, pools.rows, shown_starts, shown,
+        pools.scores, *targets, _or_empty(pools.widths), pools.rank, pools.rows, shown_starts, shown,
         MATRIX if matrices is not None else source.code, source.vectors, EMPTY if matrices is None else matrices.flat,
         _NO_STARTS if matrices is None else matrices.starts, source.flat, source.rows, source.tag_ptr, source.tag_ids,
         lower, higher, work.target, rule.window, rule.target_gain, rule.novelty, levers.exploration, levers.diversity,
@@ -146,7 +148,7 @@ def _run_chunk(work: Work, first: int, last: int) -> Floats:
 
 
 _NO_STARTS: Ints = frozen(np.zeros(0, np.int64))
-_NO_KNOWN = np.zeros(0, np.uint16)
+_NO_KNOWN = np.zeros(0, np.uint8)
 
 
 def _or_empty(column: Floats | None) -> Floats:

@@ -15,7 +15,7 @@ __all__ = ["greedy_chunk"]
 @compiled
 def greedy_chunk(
     first: int, last: int, offsets: Any, starts: Any,
-    scores: Any, targets: Any, widths: Any, rank: Any, rows: Any, shown_starts: Any, shown: Any,
+    scores: Any, targets: Any, targets_from: int, widths: Any, rank: Any, rows: Any, shown_starts: Any, shown: Any,
     kind: int, vectors: Any, matrices: Any, matrix_starts: Any, matrix: Any, stride: int, ptr: Any, tags: Any,
     lower: float, higher: float,
     target: Any, window: float, gain: float, novelty: float, exploration: Any, diversity: Any, mean: bool, raw: bool,
@@ -25,7 +25,8 @@ def greedy_chunk(
     """Slates of pools ``first:last``; returns (how many similarities were kept, pool and place of an overflow or -1).
 
     ``matrices`` holds one matrix per pool where ``matrix_starts`` says so; else ``matrix`` is the one of all. With ``raw`` all
-    levers but the size are ignored (top-K). The last five arrays are scratch for the largest pool.
+    levers but the size are ignored (top-K). ``targets`` begins with candidate ``targets_from``. The last five arrays are scratch
+    for the largest pool.
     """
     used = 0
     for b in range(first, last):
@@ -37,7 +38,7 @@ def greedy_chunk(
         own = matrix_starts.size > 0
         its_matrix = matrices[matrix_starts[b] : matrix_starts[b + 1]] if own else matrix
         wrong = greedy(
-            scores[a:z], targets[a:z], widths[a:z], rank[a:z], rows[0:0] if own else rows[a:z],
+            scores[a:z], targets[a - targets_from : z - targets_from], widths[a:z], rank[a:z], rows[0:0] if own else rows[a:z],
             shown[shown_starts[b - first] : shown_starts[b - first + 1]],
             source, vectors, its_matrix, n if own and kind == MATRIX else stride, ptr, tags, low, high,
             target[b], window, gain, novelty, alpha, lam, mean,

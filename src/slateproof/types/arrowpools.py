@@ -5,6 +5,7 @@ Scope: none; validation only.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def _read(table: Any, catalog: Catalog | None) -> tuple[PoolBatch, list[InvalidI
         return _first_per_row(_EMPTY, bad)
     source, matrices = NONE, None
     if catalog is not None:
-        source, targets = catalog.similarity, frozen(catalog.targets[rows])
+        source = catalog.similarity
     else:
         source, matrices, bad = _source(table, offsets, flat)
     return _first_per_row(
@@ -186,6 +187,9 @@ def _ranks(flat: Any, offsets: Ints, catalog: Catalog | None) -> tuple[Ints, Int
 
 def _catalog_rows(flat: Any, catalog: Catalog) -> tuple[Ints, Ints]:
     """Rows of the ids, and the places of ids that the catalogue does not have."""
+    if pa.types.is_integer(flat.type):
+        with suppress(InvalidInput):  # then, below, all unknown ids are found, not only the first
+            return frozen(catalog.rows_of(np.ascontiguousarray(flat.cast(pa.int64()).to_numpy()))), np.zeros(0, np.int64)
     coded = flat.dictionary_encode()
     of_name = [catalog.row_or_none(name) for name in coded.dictionary.to_pylist()]
     lookup = np.array([-1 if row is None else row for row in of_name], np.int64)

@@ -37,8 +37,8 @@ class PoolBatch:
 
     ``rank`` orders the candidates of one pool by id; it means nothing between pools. ``rows`` are their rows in ``source``, the
     similarity source of all pools; with ``matrices`` each pool has its own matrix instead. ``names`` holds the ids as an Arrow
-    column, or None where ``catalog`` has them. Made by ``of`` and ``from_arrow``, which validate; what is refused in a ``Pool`` is
-    refused here, with the number of the row.
+    column, or None where ``catalog`` has them; ``targets`` may be None too where it does (``targets_between``). Made by ``of`` and
+    ``from_arrow``, which validate; what is refused in a ``Pool`` is refused here, with the number of the row.
 
     Scope: none; an input carries no claim.
     """
@@ -74,7 +74,7 @@ class PoolBatch:
         return cls(
             offsets=frozen(offsets),
             scores=frozen(np.concatenate([pool.scores for pool in listed])),
-            targets=_merge(listed, "targets"),
+            targets=None if shared else _merge(listed, "targets"),
             widths=_merge(listed, "widths"),
             rank=rank,
             rows=frozen(rows),
@@ -107,6 +107,21 @@ class PoolBatch:
         """Candidates per pool."""
         return np.diff(self.offsets)
 
+    @property
+    def has_targets(self) -> bool:
+        """Whether the candidates have d, of their own or in the catalogue."""
+        return self.targets is not None or self.catalog is not None
+
+    def targets_between(self, first: int, last: int) -> Floats:
+        """d of all candidates of pools ``first:last``. Refuses a batch without targets."""
+        part = slice(int(self.offsets[first]), int(self.offsets[last]))
+        if self.targets is not None:
+            return self.targets[part]
+        if self.catalog is None:
+            raise InvalidInput("targets", "this batch has none")
+        facts: Floats = frozen(self.catalog.targets[self.rows[part]])
+        return facts
+
     def __getitem__(self, place: int) -> Pool:
         """Pool ``place``; its columns are views of the batch's."""
         if self._parts is not None:
@@ -121,7 +136,7 @@ class PoolBatch:
         return Pool._trusted(
             _ids=None if self.names is None else tuple(self.names[a:z].to_pylist()),
             scores=self.scores[a:z],
-            targets=None if self.targets is None else self.targets[a:z],
+            targets=self.targets_between(b, b + 1) if self.has_targets else None,
             widths=None if self.widths is None else self.widths[a:z],
             similarity=source,
             rows=rows,

@@ -68,7 +68,7 @@ def claim(scope: Scope) -> str:
     """The claim in a few words; a figure is rounded up."""
     if scope.epsilon is None or scope.delta is None:
         return "no claim"
-    return f"ε ≤ {np.ceil(scope.epsilon * 1000 - 1e-9) / 1000:g}, δ = {scope.delta:g} per answer"
+    return f"ε ≤ {np.ceil(scope.epsilon * 1000 - 1e-9) / 1000:g}, δ = {f'{scope.delta:g}'.replace('e-0', 'e-')} per answer"
 
 
 def _pictures(told: Told) -> dict[str, str]:
@@ -78,7 +78,7 @@ def _pictures(told: Told) -> dict[str, str]:
         "idea": pictures.idea(),
         "difficulties": pictures.difficulties(told.material),
         "models": pictures.models(told.material),
-        "learners": pictures.learners(told.taught, told.material),
+        "learners": pictures.learners(told.taught, told.material, told.certified.record % len(told.taught.names)),
         "choices": pictures.choices(told.certified.certificate.slate),
         "checkpoints": proofs.checkpoints(told.logged),
         "same": proofs.records(told.taught, proofs.named(told.verified), f"{slates} records, all the same"),
@@ -120,7 +120,7 @@ def _numbers(told: Told) -> dict[str, str]:
         "speed": (verified.speed, f"{verified.speed:,.0f}"),
         "sigma": (SIGMA, f"{SIGMA:g}"),
         "flip": (flip[3], f"{flip[3]:.2f}"),
-        "bound": (flip[1], f"{min(1.0, flip[1]):.2g}, which is nothing" if flip[1] >= 1.0 else f"{flip[1]:.2g}"),
+        "bound": (flip[1], f"{min(1.0, flip[1]):.2g}, which says nothing" if flip[1] >= 1.0 else f"{flip[1]:.2g}"),
         "last": (len(rows), f"{len(rows)}"),
         "firm": (firm, f"{firm}"),
         "noise": (noise, f"{noise:.2f}"),

@@ -11,7 +11,6 @@ import numpy as np
 
 from slateproof.cli.demo.classroom import Class, Material
 from slateproof.cli.demo.svg import BLUE, GREEN, GREY, INK, LINE, ORANGE, SKY, SOFT, circle, line, path, picture, rect, text
-from slateproof.simulate.profiles import PROFILES
 from slateproof.types import Slate
 
 __all__ = ["choices", "difficulties", "idea", "learners", "models"]
@@ -35,11 +34,11 @@ def idea() -> str:
         y = 22 + 64 * place
         shapes += [
             line(604, 112, 636, y + 22, stroke=GREY, width=1.5),
-            rect(636, y, 292, 48, fill="#f6f7f9", stroke=LINE, round_=6),
+            rect(636, y, 308, 48, fill="#f6f7f9", stroke=LINE, round_=6),
             text(650, y + 20, name, bold=True, fill=BLUE, size=14),
             text(650, y + 38, what, size=12.5, fill=SOFT),
         ]
-    return picture(936, 208, "A model scores; slateproof chooses; every slate has a trace, a certificate and a scope", shapes)
+    return picture(952, 208, "A model scores; slateproof chooses; every slate has a trace, a certificate and a scope", shapes)
 
 
 def difficulties(material: Material) -> str:
@@ -94,7 +93,7 @@ TERMS = (
     ("target_bonus", "fitting difficulty", GREEN),
     ("exploration_bonus", "little known yet", SKY),
     ("novelty_bonus", "not shown lately", "#E69F00"),
-    ("diversity_penalty", "like one above it", ORANGE),
+    ("diversity_penalty", "too like one above (−)", ORANGE),
 )
 """Terms of the objective: name in the explanation, name for people, colour."""
 
@@ -141,49 +140,64 @@ def _stack(part: object, zero: float, y: float, height: float, unit: float) -> l
     return out
 
 
-def learners(taught: Class, material: Material) -> str:
-    """Four learners over the rounds: the difficulty aimed at, the exercises chosen, and what was done with them."""
-    gap, wide, tall = 26.0, 205.0, 170.0
-    shapes: list[str] = []
-    for place, profile in enumerate(PROFILES):
-        shapes += _learner(taught, material, _typical(taught, profile), profile, 40 + place * (wide + gap), wide, tall)
-    for tick in (0, 0.5, 1):
-        shapes.append(text(32, 40 + tall * (1 - tick) + 4, f"{tick:g}", size=12, anchor="end"))
-    legend = ((GREEN, GREEN, "right"), (ORANGE, "#fff", "wrong"), (GREY, GREY, "not tried"))
-    x = 40.0
-    for edge, fill, words in legend:
-        shapes += [circle(x + 5, 250, 4, fill=fill, stroke=edge), text(x + 14, 254, words, size=12)]
-        x += 84
-    shapes += [line(x, 250, x + 26, 250, stroke=INK, width=2), text(x + 32, 254, "difficulty that the policy aims at", size=12)]
-    return picture(964, 262, "Four learners: the difficulty aimed at, and the exercises chosen, round by round", shapes)
+KINDS = (("struggling", ORANGE), ("steady", "#E69F00"), ("advancing", SKY), ("high_flyer", BLUE))
+"""Kinds of learners, weakest first, with their colours."""
+
+_LEFT, _TOP, _WIDE, _TALL = 46.0, 44.0, 330.0, 180.0
 
 
-def _learner(taught: Class, material: Material, who: int, profile: str, left: float, wide: float, tall: float) -> list[str]:
-    step, top = wide / len(taught.lessons), 40.0
-    shapes = [
-        rect(left, top, wide, tall, fill="#f6f7f9"),
-        text(left, top - 22, profile.replace("_", " "), bold=True),
-        text(left, top - 7, taught.names[who], size=11, fill=SOFT),
-    ]
+def learners(taught: Class, material: Material, who: int) -> str:
+    """Left: mean difficulty of what each kind of learner got, by round. Right: what one learner got, dot by dot."""
+    right = _LEFT + _WIDE + 150
+    shapes = [*_frame(_LEFT, taught, "what they get, on average"), *_frame(right, taught, f"what {taught.names[who]} gets")]
+    ends = []
+    for kind, colour in KINDS:
+        means = _means(taught, material, kind)
+        shapes.append(path([_at(_LEFT, t, d, taught) for t, d in enumerate(means)], stroke=colour, width=2.6))
+        ends.append((means[-1], kind, colour))
+    below = 0.0
+    for value, kind, colour in sorted(ends, reverse=True):
+        y = max(_at(_LEFT, 0, value, taught)[1] + 4, below)
+        shapes.append(text(_LEFT + _WIDE + 8, y, kind.replace("_", " "), fill=colour, bold=True))
+        below = y + 16
     for t, lesson in enumerate(taught.lessons):
-        middle, aim = left + (t + 0.5) * step, top + tall * (1 - float(lesson.slates.target[who]))
-        shapes.append(line(middle - step / 2, aim, middle + step / 2, aim, stroke=INK, width=2))
-        shapes.append(text(middle, top + tall + 16, str(t + 1), size=11, anchor="middle", fill=SOFT))
-        for code, tried, right in zip(lesson.items[who], lesson.attempted[who], lesson.correct[who], strict=True):
+        x, aim = _at(right, t, float(lesson.slates.target[who]), taught)
+        half = _WIDE / len(taught.lessons) / 2
+        shapes.append(line(x - half, aim, x + half, aim, stroke=INK, width=2))
+        for code, tried, well in zip(lesson.items[who], lesson.attempted[who], lesson.correct[who], strict=True):
             if code >= 0:
-                d = float(material.catalog.targets[code])
-                edge, fill = (GREEN, GREEN) if right else (ORANGE, "#fff") if tried else (GREY, GREY)
-                shapes.append(
-                    circle(middle, top + tall * (1 - d), 3.2, fill=fill, stroke=edge, title=f"{material.catalog.ids[code]}")
-                )
-    return shapes
+                edge, fill = (GREEN, GREEN) if well else (ORANGE, "#fff") if tried else (GREY, GREY)
+                y = _at(right, t, float(material.catalog.targets[code]), taught)[1]
+                shapes.append(circle(x, y, 3.6, fill=fill, stroke=edge, title=str(material.catalog.ids[code])))
+    x, y = right, _TOP + _TALL + 50
+    for edge, fill, words in ((GREEN, GREEN, "right"), (ORANGE, "#fff", "wrong"), (GREY, GREY, "not tried")):
+        shapes += [circle(x + 5, y - 4, 4, fill=fill, stroke=edge), text(x + 14, y, words, size=12)]
+        x += 66 if words != "not tried" else 84
+    shapes += [line(x, y - 4, x + 24, y - 4, stroke=INK, width=2), text(x + 30, y, "aimed at", size=12)]
+    return picture(
+        910, _TOP + _TALL + 58, "Difficulty of the chosen exercises by kind of learner and round; one learner's in detail", shapes
+    )
 
 
-def _typical(taught: Class, profile: str) -> int:
-    """The learner of a profile whose target in the last round is the (lower) median of the profile."""
-    rows = [place for place, name in enumerate(taught.names) if name.startswith(profile)]
-    last = np.asarray(taught.lessons[-1].slates.target)[rows]
-    return rows[int(np.argsort(last, kind="stable")[(len(rows) - 1) // 2])]
+def _means(taught: Class, material: Material, kind: str) -> list[float]:
+    rows = [place for place, name in enumerate(taught.names) if name.startswith(kind)]
+    chosen = [lesson.items[rows] for lesson in taught.lessons]
+    return [float(material.catalog.targets[items[items >= 0]].mean()) for items in chosen]
+
+
+def _at(left: float, t: int, difficulty: float, taught: Class) -> tuple[float, float]:
+    return left + (t + 0.5) * _WIDE / len(taught.lessons), _TOP + _TALL * (1.0 - difficulty)
+
+
+def _frame(left: float, taught: Class, title: str) -> list[str]:
+    shapes = [text(left, 20, title, bold=True, size=14), text(left, 37, "difficulty", size=12, fill=SOFT)]
+    for tick in (0, 0.5, 1):
+        y = _TOP + _TALL * (1 - tick)
+        shapes += [line(left, y, left + _WIDE, y), text(left - 7, y + 4, f"{tick:g}", size=12, anchor="end")]
+    for t in range(len(taught.lessons)):
+        x = _at(left, t, 0.0, taught)[0]
+        shapes.append(text(x, _TOP + _TALL + 17, str(t + 1), size=12, anchor="middle", fill=SOFT))
+    return [*shapes, text(left + _WIDE, _TOP + _TALL + 32, "round", size=12, anchor="end", fill=SOFT)]
 
 
 def _box(x: float, y: float, wide: float, name: str, lines: Sequence[str], *, fill: str = "#fff", edge: str = GREY) -> list[str]:

@@ -49,7 +49,7 @@ def records(taught: Class, bad: dict[int, str], caption: str) -> str:
     across, side = len(taught.names), 7.0
     shapes = []
     for t in range(len(taught.lessons)):
-        y = 8 + t * (side + 3)
+        y = 8 + t * (side + 5)
         shapes.append(text(52, y + side, f"round {t + 1}", size=11, anchor="end", fill=SOFT))
         for s in range(across):
             place = t * across + s
@@ -62,9 +62,9 @@ def records(taught: Class, bad: dict[int, str], caption: str) -> str:
             )
     for place in sorted(bad):
         t, s = divmod(place, across)
-        x, y = 60 + s * (side + 0.3) + side / 2, 8 + t * (side + 3) + side / 2
+        x, y = 60 + s * (side + 0.3) + side / 2, 8 + t * (side + 5) + side / 2
         shapes.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="11" fill="none" stroke="{ORANGE}" stroke-width="2.5"/>')
-    height = 8 + len(taught.lessons) * (side + 3) + 8
+    height = 8 + len(taught.lessons) * (side + 5) + 8
     return picture(70 + across * (side + 0.3), height, caption, shapes)
 
 
@@ -74,20 +74,20 @@ def reach(certified: Certified) -> str:
     left, width, end = 20.0, 760.0, 2.0 * radius
     edge = left + width * radius / end
     first = next(place for place, (a, b) in enumerate(zip(certified.inside.ids, certified.other.ids, strict=True)) if a != b)
-    moved = f"{certified.inside.ids[first]} gives way to {certified.other.ids[first]}"
+    moved = f"{certified.inside.ids[first]} gives way to {certified.other.ids[first]} in place {first + 1}"
     shapes = [
         rect(left, 34, edge - left, 30, fill=GREEN),
         rect(edge, 34, left + width - edge, 30, fill="#f6d9c6"),
-        text(left + 12, 54, "proved: no change of scores this small changes the slate", fill="#fff", bold=True),
-        text(edge + 12, 54, "some changes of this size do", fill="#8c3508", bold=True),
-        line(edge, 24, edge, 76, stroke=INK, width=2),
+        text(left + 12, 54, "proved: a change this small does nothing", fill="#fff", bold=True),
+        text(edge + 14, 54, "some changes of this size make it another", fill="#8c3508", bold=True),
+        line(edge, 24, edge, 70, stroke=INK, width=2),
         text(edge, 18, f"radius {radius:.6f}", anchor="middle", bold=True),
-        circle(left + width * size / end, 88, 5, fill=ORANGE),
-        text(edge + 12, 93, f"found: a change of {size:.6f}, after which {moved} in place {first + 1}", size=12.5),
+        circle(left + width * size / end, 76, 5, fill=ORANGE),
+        text(edge, 98, f"found: a change of {size:.6f} after which {moved}", size=12.5, anchor="middle"),
         text(left, 82, "0", size=12, anchor="middle"),
         text(left + width, 82, f"{end:.4f}", size=12, anchor="end"),
     ]
-    return picture(800, 104, "The exact radius of one slate", shapes)
+    return picture(800, 106, "The exact radius of one slate", shapes)
 
 
 def curves(certified: Certified) -> str:
@@ -112,14 +112,14 @@ def curves(certified: Certified) -> str:
     value = next(row[3] for row in certified.curve if row[0] == SIGMA)
     x, y = at(SIGMA, value)
     shapes += [circle(x, y, 5, fill=INK), text(x + 10, y + 14, f"{value:.2f} at noise {SIGMA:g}", bold=True)]
-    for sigma in sigmas[::2]:
-        shapes.append(text(at(sigma, 0)[0], top + tall + 17, f"{sigma:.3g}", size=12, anchor="middle"))
+    for sigma in (0.001, 0.01, 0.1):
+        shapes.append(text(at(sigma, 0)[0], top + tall + 17, f"{sigma:g}", size=12, anchor="middle"))
     shapes.append(
         text(
             left + width / 2, top + tall + 36, "standard deviation of the noise in every score", size=12, fill=SOFT, anchor="middle"
         )
     )
-    return picture(780, 252, "Probability of a change against noise", shapes)
+    return picture(830, 252, "Probability of a change against noise", shapes)
 
 
 def named(report: VerifyReport) -> dict[int, str]:

@@ -125,7 +125,7 @@ def certify_class(material: Material, taught: Class, policy: Policy, record: int
     size = float(np.abs(change).max())
     pools = (material.catalog.pool(slate.pool.ids, slate.pool.scores + f * change, slate.pool.widths) for f in (0.999, 1.0))
     inside, other = (policy.select(pool, slate.state) for pool in pools)
-    sigmas = [SIGMA * 2.0**power for power in range(-6, 5)]
+    sigmas = [SIGMA * 10.0 ** (power / 8.0) for power in range(-12, 9)]
     return Certified(
         record, certificate, certificates(last, SIGMA), tuple(_rungs(certificate, s) for s in sigmas), size, inside, other
     )

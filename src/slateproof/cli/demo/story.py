@@ -38,7 +38,7 @@ def tell(out: Path) -> Told:
     """Do and print every step, write the page, and return what was found out."""
     started = time.perf_counter()
     folder, say = Folder.claim(out), _Teller()
-    say.line("[bold]slateproof demo[/]: scores in, slates out, and proof of what was done. All synthetic.")
+    say.line("[bold]slateproof demo[/]: scores in, slates out, and proof of what was done.")
     material = _learn(say)
     policy, taught = _select(say, material, folder)
     logged = _log(say, taught, policy, folder)

@@ -10,6 +10,7 @@ from rich.console import Console
 import slateproof
 from slateproof.cli.bench import bench
 from slateproof.cli.data import data_app
+from slateproof.cli.demo import demo
 from slateproof.cli.logs import certify_command, diff_command, show_command, verify_command
 from slateproof.cli.models import score, train
 from slateproof.cli.policies import policy_app
@@ -26,6 +27,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(demo)
 app.command()(select)
 app.add_typer(policy_app, name="policy")
 app.command("verify")(verify_command)

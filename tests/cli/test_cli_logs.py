@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import slateproof as sp
-from slateproof.audit import AuditLog, PublicKey, diff, show
+from slateproof.audit import AuditLog, PublicKey, diff, masked_copy, show
+from slateproof.audit.header import Header
 from slateproof.audit.keys import private_key
 from slateproof.certify import certify
 from slateproof.cli import main
@@ -190,10 +192,38 @@ def test_certify_of_a_monitor_log(folder: Path, monkeypatch: pytest.MonkeyPatch,
     for rung in ("flip_union", "flip_probability", "exact check"):
         assert f"note: {rung}: needs scores and similarities: a replay-level log" in out
     rows = json.loads((folder / "cert" / "certificates.json").read_text())["rows"]
-    for slate, row in zip(slates(), rows, strict=True):
-        assert row["items"] == 15
-        assert row["margin"] == pytest.approx(slate.margin, abs=1e-9)
-        assert row["margin"] <= slate.margin
+    assert "1 SCPO rounds are left out" in out
+    stepwise = [(place, slate) for place, slate in enumerate(slates()) if slate.rule.kind != "window"]
+    for (place, slate), row in zip(stepwise, rows, strict=True):
+        whole = certify(slate)
+        assert (row["round"], row["items"]) == (place, 15)
+        assert row["margin"] == pytest.approx(whole.margin, abs=1e-9)
+        assert row["radius"] == pytest.approx(whole.radius, abs=1e-9)
+        assert (row["margin"], row["radius"]) <= (whole.margin, whole.radius)
+        assert row["flip_bound"] == pytest.approx(whole.flip_bound(SIGMA), rel=1e-6)
+
+
+def test_certify_of_a_masked_copy(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """What an outside auditor gets: with the inputs it is certified like the original, without them from its margins."""
+    with AuditLog.open(folder / "replay") as log:
+        masked_copy(log, folder / "whole")
+        masked_copy(log, folder / "scant", drop=["state", "shown"])
+    said = []
+    for name in ("replay", "whole", "monitor", "scant"):
+        assert run(monkeypatch, "certify", name, "--sigma", SIGMA) == 0
+        said.append(capsys.readouterr().out)
+    assert said[1] == said[0]
+    assert said[3] == said[2] != said[0]
+
+
+def test_certify_of_an_old_monitor_log(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Schema version 1 had no pool sizes: a bound about an unknown number of candidates is refused."""
+    new = Header.new
+    monkeypatch.setattr(Header, "new", lambda *words: replace(new(*words), schema_version=1))
+    with AuditLog.create(folder / "old", "monitor") as log:
+        log.append_batch(slates()[:2])
+    assert run(monkeypatch, "certify", "old", "--sigma", SIGMA) == 2
+    assert "schema version 1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from slateproof.audit import AuditLog, bounded, diff, show, verify_log
+from slateproof.audit import AuditLog, NotReplayable, bounded, diff, show, verify_log
 from slateproof.certify import Table, certificates, from_margins
 from slateproof.cli.progress import progress_bar, stepper
 from slateproof.errors import InvalidInput
@@ -93,11 +93,10 @@ def certify_command(
     with AuditLog.open(log) as opened:
         if len(opened) == 0:
             raise InvalidInput("log", "has no records yet", str(log))
-        table = (
-            _of_replay(opened, sigma, anchor_weight, draws)
-            if opened.header.level == "replay"
-            else _of_monitor(opened, sigma, anchor_weight)
-        )
+        try:
+            table = _of_replay(opened, sigma, anchor_weight, draws)
+        except NotReplayable:
+            table = _of_monitor(opened, sigma, anchor_weight)
     typer.echo(table.to_text(limit))
     if out is not None:
         write_json(out / "certificates.json", table.to_dict(), "out")
@@ -130,8 +129,27 @@ _BOUNDED = (
 
 
 def _of_monitor(log: AuditLog, sigma: float, anchor_weight: float) -> Table:
-    columns: dict[str, list[Any]] = {"margins": [], "diversity": [], "pool_size": []}
-    for batch in log.store.batches(list(columns), 0, len(log)):
-        for name, values in columns.items():
-            values += batch.column(name).to_pylist()
-    return from_margins(columns["margins"], columns["diversity"], columns["pool_size"], sigma, anchor_weight)
+    """Margins, lambda and pool sizes of the stepwise rounds; a log of schema version 1 has no pool sizes."""
+    names = ["index", "rule_kind", "margins", "diversity", "pool_size"]
+    rows = [row for batch in log.store.batches(names, 0, len(log)) for row in batch.to_pylist()][: len(log)]
+    if any(row["margins"] is None or row["diversity"] is None or row["pool_size"] is None for row in rows):
+        raise InvalidInput(
+            "log", "does not hold margins, levers and pool sizes (a masked copy, or schema version 1)", log.store.folder.uri
+        )
+    steps = [row for row in rows if row["rule_kind"] != "window"]
+    # Top-K compares scores as they are, whatever lambda says.
+    diversity = [0.0 if row["rule_kind"] == "top-k" else row["diversity"] for row in steps]
+    margins, sizes = [row["margins"] for row in steps], [row["pool_size"] for row in steps]
+    table = from_margins(margins, diversity, sizes, sigma, anchor_weight, magnitude=MAGNITUDE)
+    notes = [
+        *table.notes,
+        f"rounding allows for |score| plus bonuses up to {MAGNITUDE:g}; beyond that a replay-level log is needed",
+    ]
+    if len(steps) < len(rows):
+        notes.append(f"{len(rows) - len(steps)} SCPO rounds are left out: their radius needs scores, which a replay-level log has")
+    numbered = tuple({**row, "round": record["index"]} for row, record in zip(table.rows, steps, strict=True))
+    return replace(table, rows=numbered, notes=tuple(notes))
+
+
+MAGNITUDE = 1e3
+"""Largest |mu| + eta_tg + alpha sigma that the rounding of a monitor log's margins allows for; the log does not hold them."""

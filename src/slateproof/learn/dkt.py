@@ -3,9 +3,9 @@
     x_t = E[k_t + r_t K] + (2 r_t - 1) G[i_t],    (h_t, c_t) = LSTM(x_t, h_{t-1}, c_{t-1})
     logit P(item i correct next) = h_t . V[k_i] + a[k_i] + b[i]
 
-with the skill k of an item (its first tag, or the item itself), the answer r in {0, 1} and K skills. The published model has E, V and
-a only: all items of a skill then share one score, which orders no pool. G and b are the *item terms*; ``item_terms`` False is the
-published model.
+with the skill k of an item (its first tag, or the item itself), the answer r in {0, 1} and K skills. The published model has E, V
+and a only: all items of a skill then share one score, which orders no pool. G and b are the *item terms*; ``item_terms`` False is
+the published model.
 
 Scope: non-private; a scorer-interface comparator, as in the paper.
 """
@@ -74,8 +74,8 @@ class DKTNetwork(eqx.Module):
     def window(self, items: jax.Array, labels: jax.Array, key: jax.Array | None) -> jax.Array:
         """The logit of every answer from those before it; dropout is on h."""
 
-        def step(memory: Any, answer: Any) -> Any:
-            return self.write(memory, *answer, jnp.asarray(True)), memory[0]
+        def step(memory: Any, answer: tuple[jax.Array, jax.Array]) -> Any:
+            return self.write(memory, answer[0], answer[1], jnp.asarray(True)), memory[0]
 
         hidden = jax.lax.scan(step, self.fresh(), (items, labels))[1]
         hidden = self.dropout(hidden, key=key, inference=key is None)
@@ -88,7 +88,7 @@ class DKTNetwork(eqx.Module):
 
 @dataclass(frozen=True, slots=True)
 class DKT:
-    """Configuration: ``width`` of embedding and memory, ``window`` answers per training sequence, see the module for ``item_terms``.
+    """``width`` of embedding and memory, ``window`` answers per training sequence; see the module for ``item_terms``.
 
     Scope: non-private.
     """

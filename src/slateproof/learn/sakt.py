@@ -4,8 +4,8 @@
     q_i = Q[k_i] + J[i],    a = LayerNorm(q_i + Attention(q_i; m_0 .. m_t)),    z = LayerNorm(a + FFN(a))
     logit P(item i correct next) = w . z + a[k_i] + b[i]
 
-One block, as published. The slot m_0 lets the first answer be predicted too; G, J and b are the *item terms*: ``item_terms`` False is
-the published model, in which all items of a skill share one score.
+One block, as published. The slot m_0 lets the first answer be predicted too; G, J and b are the *item terms*: ``item_terms`` False
+is the published model, in which all items of a skill share one score.
 
 Scope: non-private; a scorer-interface comparator, as in the paper.
 """
@@ -131,7 +131,7 @@ class SAKTNetwork(eqx.Module):
 
 @dataclass(frozen=True, slots=True)
 class SAKT:
-    """Configuration: ``width`` of all vectors, ``heads`` of the attention, ``window`` answers; see the module for ``item_terms``.
+    """``width`` of all vectors, ``heads`` of the attention, ``window`` answers; see the module for ``item_terms``.
 
     Scope: non-private.
     """

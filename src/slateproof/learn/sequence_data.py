@@ -1,7 +1,8 @@
 """Answer sequences for knowledge tracing, cut into windows and grouped by length.
 
 A *window* is up to ``length`` consecutive answers of one user; a longer history gives several, each read from its own beginning.
-Windows are padded to a third or the whole of ``length``: short histories cost little, and code compiles for two shapes only.
+Windows are padded to a third or the whole of ``length``: short histories cost little, and code compiles for two shapes only. Up to
+``SHORT`` places there is one shape: padding then costs less than compiling.
 
 Scope: none; a batch of protected rows carries no claim.
 """
@@ -16,6 +17,8 @@ from slateproof.corpora import Corpus
 from slateproof.learn.two_tower_data import rounds_of
 
 __all__ = ["Windows", "batches_of", "grouped", "longest", "windows_of"]
+
+SHORT = 24
 
 
 class Windows(NamedTuple):
@@ -44,7 +47,7 @@ def grouped(windows: Windows) -> list[Windows]:
     """The same windows in one or two groups: those that fit into L/3 places are cut to them."""
     length = windows.items.shape[1]
     count = (windows.items >= 0).sum(axis=1)
-    limits = sorted({-(-length // 3), length})
+    limits = [length] if length <= SHORT else [-(-length // 3), length]
     group = np.searchsorted(limits, count)
     parts = ((np.flatnonzero(group == g), limit) for g, limit in enumerate(limits))
     return [Windows(windows.items[rows, :limit], windows.labels[rows, :limit]) for rows, limit in parts if rows.size]

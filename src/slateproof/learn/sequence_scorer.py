@@ -41,9 +41,9 @@ def fit_network(config: Any, settings: dict[str, Any], corpus: Corpus, seed: int
     window = min(config.window, longest(corpus, part == 0))
     skill, count = skills(corpus)
     network = config.network(skill, count, window, jax.random.key(seed))
-    sets = (windows_of(corpus, part == which, window) for which in (0, 1))
+    train, valid = (windows_of(corpus, part == which, window) for which in (0, 1))
     how = Training(config.epochs, config.patience, config.batch, config.learning_rate)
-    network, _ = train_network(network, *sets, how, seed, progress)
+    network, _ = train_network(network, train, valid, how, seed, progress)
     leaves = jax.tree_util.tree_flatten_with_path(eqx.filter(network, _is_leaf))[0]
     arrays = {_name(path): np.asarray(leaf) for path, leaf in leaves}
     shape = {"skills": count, "window": window}

@@ -48,13 +48,13 @@ def train_network(
     """The network of the epoch with the lowest validation loss, and (training, validation) loss per epoch run."""
     rng, key = np.random.default_rng(seed), jax.random.key(seed)
     moments = optax.adam(how.learning_rate).init(eqx.filter(network, eqx.is_inexact_array))
-    groups, held_out = grouped(train), batches_of(grouped(valid), how.batch)
+    rate, groups, held_out = jnp.float32(how.learning_rate), grouped(train), batches_of(grouped(valid), how.batch)
     best, best_loss, since, steps = network, np.inf, 0, 0
     curve: list[tuple[float, float]] = []
     for epoch in range(how.epochs):
         sums = []
         for batch in batches_of(groups, how.batch, rng):
-            network, moments, total = _step(network, moments, batch, jax.random.fold_in(key, steps), how.learning_rate)
+            network, moments, total = _step(network, moments, batch, jax.random.fold_in(key, steps), rate)
             sums.append((total, int((batch.items >= 0).sum())))
             steps += 1
         loss = mean_loss(network, held_out)
@@ -96,13 +96,13 @@ def _summed(network: Any, batch: Windows, key: jax.Array | None) -> jax.Array:
 
 
 @eqx.filter_jit
-def _step(network: Any, moments: Any, batch: Windows, key: jax.Array, rate: float) -> tuple[Any, Any, jax.Array]:
+def _step(network: Any, moments: Any, batch: Windows, key: jax.Array, rate: jax.Array) -> tuple[Any, Any, jax.Array]:
     """One Adam step on the mean cross-entropy of a batch; returns the sum as well."""
 
     def mean(network: Any) -> tuple[jax.Array, jax.Array]:
         total = _summed(network, batch, key)
         return total / jnp.maximum((batch.items >= 0).sum(), 1), total
 
-    gradient, total = eqx.filter_grad(mean, has_aux=True)(network)
+    gradient, total = eqx.filter_grad(mean, has_aux=True)(network)  # type: ignore[no-untyped-call]
     updates, moments = optax.adam(rate).update(gradient, moments)
     return eqx.apply_updates(network, updates), moments, total

@@ -1,0 +1,78 @@
+"""`slateproof simulate` through the real command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from slateproof.audit import AuditLog
+from slateproof.cli.simulate import simulate
+from slateproof.errors import InvalidInput
+
+app = typer.Typer()
+app.command()(simulate)
+
+CONFIG = """
+copies = 1
+rounds = 3
+pool_size = 12
+modes = ["als", "bkt"]
+models = ["irt"]
+similarity = "tags"
+[corpus]
+name = "synthetic-education"
+options = { users = 30, items = 40, per_user = 15.0 }
+"""
+
+
+def call(*words: Any) -> Any:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "simulate.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+def test_it_plays_writes_and_logs(config: Path, tmp_path: Path) -> None:
+    out, log = tmp_path / "out", tmp_path / "log"
+    done = call(config, "--out", out, "--log", log)
+    assert done.exit_code == 0, done.output
+    assert "synthetic-education (synthetic): 4 sessions x 3 rounds" in done.output
+    assert f"slateproof verify {log}" in done.output
+    assert pq.read_table(out / "rounds" / "bkt.parquet").num_rows == 12
+    assert json.loads((out / "report.json").read_text())["reference"] == "als"
+    with AuditLog.open(log) as opened:
+        assert opened.verify().ok
+        assert len(opened) == 2 * 3 * 4
+
+
+def test_a_second_call_reads_what_is_finished(config: Path, tmp_path: Path) -> None:
+    out, log = tmp_path / "out", tmp_path / "log"
+    first = call(config, "--out", out, "--log", log)
+    again = call(config, "--out", out, "--log", log)
+    assert again.exit_code == 0
+    tables = [one.output.split("seconds by part")[0].split("\nwrote")[0] for one in (first, again)]
+    assert tables[0].split("calibration")[0].strip() == tables[1].split("calibration")[0].strip()
+    with AuditLog.open(log) as opened:
+        assert len(opened) == 2 * 3 * 4  # nothing was played, nothing is logged twice
+
+
+def test_refusals_come_before_anything_is_written(config: Path, tmp_path: Path) -> None:
+    config.write_text(CONFIG.replace('"bkt"', '"bktt"'))
+    failed = call(config, "--out", tmp_path / "out", "--log", tmp_path / "log")
+    assert isinstance(failed.exception, InvalidInput)
+    assert "modes: must be among" in str(failed.exception)
+    config.write_text(CONFIG.replace("pool_size = 12", "pool_size = 41"))
+    failed = call(config, "--out", tmp_path / "out", "--log", tmp_path / "log")
+    assert "pool_size: must be at most the 40 items" in str(failed.exception)
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "log").exists()

@@ -1,0 +1,186 @@
+"""Whole runs in folders: resumed, repeated, rerun session by session, and stopped by bad input with what is finished kept."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from world import MadeUp
+
+from slateproof.audit import AuditLog
+from slateproof.errors import InvalidInput
+from slateproof.simulate import play_all, prepare, rerun_session, run
+from slateproof.simulate.config import Config, read_config
+from slateproof.simulate.statistics import paired_bootstrap
+
+SMALL: dict[str, Any] = {
+    "copies": 1,
+    "rounds": 4,
+    "pool_size": 20,
+    "modes": ["greedy-target", "als", "linucb", "bkt"],
+    "mode": [{"name": "greedy-als", "base": "als-selector", "score_noise": 0.01}],
+    "models": ["irt", "zpd", "legacy"],
+    "similarity": "tags",
+    "corpus": {"name": "synthetic-education", "options": {"users": 40, "items": 60, "per_user": 20.0}},
+}
+
+
+def config(**changes: Any) -> Config:
+    return read_config(SMALL | changes)
+
+
+def of_mode(table: Any, mode: str) -> Any:
+    return table.filter(pc.equal(table["mode"], mode))
+
+
+def rounds_of(folder: Path) -> dict[str, Any]:
+    return {path.name: pq.read_table(path) for path in sorted((folder / "rounds").glob("*.parquet"))}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run") / "out"
+    run(config(), folder)
+    return folder
+
+
+def test_a_run_leaves_its_files(done: Path) -> None:
+    assert {path.name for path in done.iterdir()} == {"manifest.json", "models", "report.json", "rounds", "sessions.parquet"}
+    manifest, report = (json.loads((done / name).read_text()) for name in ("manifest.json", "report.json"))
+    assert manifest["corpus"]["synthetic"] is True
+    assert "synthetic" in report["corpus"]
+    assert set(manifest["models"]) == {"irt", "zpd", "legacy"}
+    assert manifest["calibration"]["parameters"]["ease"] == manifest["models"]["irt"]["ease"]
+    assert [one["mode"] for one in report["modes"]] == [*SMALL["modes"], "greedy-als"]
+    sessions = pq.read_table(done / "sessions.parquet")
+    assert sessions.num_rows == 5 * 12
+    assert of_mode(sessions, "als")["tau"].null_count == 12
+    assert of_mode(sessions, "greedy-als")["tau"].null_count == 0
+
+
+def test_the_report_s_differences_are_those_of_the_sessions_file(done: Path) -> None:
+    report, sessions = json.loads((done / "report.json").read_text()), pq.read_table(done / "sessions.parquet")
+    one, two = (of_mode(sessions, mode)["uptake"].to_numpy() for mode in ("bkt", "als"))
+    found = next(c for c in report["comparisons"] if c["mode"] == "bkt")["intervals"]["uptake"]
+    assert found == paired_bootstrap(one, two).to_dict()
+    means = next(m for m in report["modes"] if m["mode"] == "bkt")["means"]
+    assert means["uptake"] == pytest.approx(one.mean())
+
+
+def test_two_runs_of_one_manifest_are_identical(done: Path, tmp_path: Path) -> None:
+    run(config(), tmp_path / "again")
+    first, second = rounds_of(done), rounds_of(tmp_path / "again")
+    assert list(first) == list(second)
+    for name, table in first.items():
+        assert table.equals(second[name], check_metadata=True), name
+        assert (done / "rounds" / name).read_bytes() == (tmp_path / "again" / "rounds" / name).read_bytes()
+    assert (done / "manifest.json").read_bytes() == (tmp_path / "again" / "manifest.json").read_bytes()
+    assert (done / "sessions.parquet").read_bytes() == (tmp_path / "again" / "sessions.parquet").read_bytes()
+
+
+def test_a_seed_changes_pools_and_people(done: Path, tmp_path: Path) -> None:
+    run(config(seed=43), tmp_path / "other")
+    for name, table in rounds_of(tmp_path / "other").items():
+        assert not table["item"].equals(rounds_of(done)[name]["item"]), name
+
+
+def test_a_session_rerun_alone_is_itself(done: Path) -> None:
+    for mode in ("bkt", "greedy-als", "linucb"):
+        whole = pq.read_table(done / "rounds" / f"{mode}.parquet")
+        session = whole["session"][7 * 4].as_py()
+        assert rerun_session(done, mode, session).equals(whole.slice(7 * 4, 4)), mode
+    with pytest.raises(InvalidInput, match="session: must be a session of this run, like irt/struggling/0"):
+        rerun_session(done, "bkt", "irt/struggling/9")
+    with pytest.raises(InvalidInput, match="mode: must be one of greedy-target"):
+        rerun_session(done, "adaptive", "irt/struggling/0")
+
+
+def test_a_run_cut_short_goes_on(done: Path, tmp_path: Path) -> None:
+    ticks = 0
+
+    def stop(*_: Any) -> None:
+        nonlocal ticks
+        ticks += 1
+        if ticks > 4 * 2 + 2 and stopping:
+            raise KeyboardInterrupt
+
+    stopping, out = True, tmp_path / "out"
+    setting = prepare(config(), out)
+    with pytest.raises(KeyboardInterrupt):
+        play_all(setting, out, progress=stop)
+    assert set(rounds_of(out)) == {"greedy-target.parquet", "als.parquet"}
+    kept = (out / "rounds" / "als.parquet").stat().st_mtime_ns
+    stopping, ticks = False, 0
+    run(config(), out, progress=stop)
+    assert (out / "rounds" / "als.parquet").stat().st_mtime_ns == kept
+    for name, table in rounds_of(done).items():
+        assert table.equals(rounds_of(out)[name]), name
+    one, two = (json.loads((folder / "report.json").read_text())["comparisons"] for folder in (out, done))
+    assert one == two
+
+
+def test_a_learner_without_a_number_stops_the_run_and_what_is_finished_is_kept(tmp_path: Path) -> None:
+    setting = prepare(config(), tmp_path / "out")
+    spoiled = replace(setting, scorers={**setting.scorers, "linucb": MadeUp(spoil=(2, 5, float("nan")))})
+    with pytest.raises(InvalidInput, match="scores: must be finite") as refused:
+        play_all(spoiled, tmp_path / "out")
+    label = setting.plan.sessions[5].label
+    assert refused.value.where == f"learner made-up, mode linucb, session {label}, round 2"
+    assert set(rounds_of(tmp_path / "out")) == {"greedy-target.parquet", "als.parquet"}
+    assert not (tmp_path / "out" / "report.json").exists()
+    play_all(setting, tmp_path / "out")
+    assert len(rounds_of(tmp_path / "out")) == 5
+
+
+def test_folders_of_other_runs_are_refused(done: Path, tmp_path: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in done.rglob("*")}
+    with pytest.raises(InvalidInput, match="out: holds a run of another manifest"):
+        run(config(seed=1), done)
+    assert {path: path.stat().st_mtime_ns for path in done.rglob("*")} == before
+    (tmp_path / "note").write_text("mine")
+    with pytest.raises(InvalidInput, match="out: must be an empty folder"):
+        run(config(), tmp_path)
+    with pytest.raises(InvalidInput, match="out: must hold the manifest of a run"):
+        rerun_session(tmp_path, "als", "x")
+
+
+def test_damaged_results_are_refused(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    setting = prepare(config(modes=["als"], reference="als", mode=[]), out)
+    play_all(setting, out)
+    path = out / "rounds" / "als.parquet"
+    pq.write_table(pq.read_table(path).slice(0, 5), path)
+    with pytest.raises(InvalidInput, match=r"out: must hold 48 rows for als \(got 5 at"):
+        play_all(setting, out)
+    path.write_bytes(b"not parquet")
+    with pytest.raises(InvalidInput, match="out: cannot be read: delete it to play als again"):
+        play_all(setting, out)
+
+
+def test_pools_larger_than_the_corpus_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="pool_size: must be at most the 60 items of synthetic-education"):
+        run(config(pool_size=61), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_every_round_of_every_mode_can_be_logged(tmp_path: Path) -> None:
+    wanted = config(modes=["als", "linucb"], mode=[])
+    with AuditLog.create(tmp_path / "log") as log:
+        run(wanted, tmp_path / "out", log)
+        found = log.verify()
+    assert (found.ok, found.size) == (True, 2 * 4 * 12)
+
+
+def test_the_text_has_every_mode_and_names_what_it_is(done: Path) -> None:
+    text = run(config(), done).to_text()
+    assert "synthetic" in text.splitlines()[0]
+    for mode in (*SMALL["modes"], "greedy-als"):
+        assert f"\n{mode} " in text
+    assert "ability_slope = " in text
+    assert np.isfinite(float(text.split("ability_slope = ")[1].split()[0]))

@@ -11,9 +11,10 @@ import pytest
 from slateproof import corpora as shelf
 from slateproof.corpora import synthetic_education
 from slateproof.learn.catalog import catalog_of
-from slateproof.simulate import MODELS, PROFILES, World, calibrate, response_model, validate
-from slateproof.simulate.responses import Core
-from slateproof.simulate.validation import corpus_aggregates
+from slateproof.simulate import MODELS, PROFILES, World, calibrate, calibration, response_model, validate
+from slateproof.simulate.config import read_config
+from slateproof.simulate.responses import IRT, Core
+from slateproof.simulate.validation import aggregates, simulated_aggregates
 
 CORPUS = synthetic_education(users=600, items=120, per_user=40.0, seed=11)
 
@@ -56,16 +57,18 @@ def test_the_parameters_are_those_of_the_fit() -> None:
 def test_validation_prefers_the_fitted_simulator() -> None:
     world = World.of(CORPUS, catalog_of(CORPUS))
     fitted = calibrate(CORPUS).parameters()
-    good = {name: response_model(name, **fitted) for name in MODELS if name != "legacy"}
+    start = {name: response_model(name, **fitted) for name in MODELS if name != "legacy"}
+    levelled = calibrate(CORPUS).levelled(world, start)  # type: ignore[arg-type]
+    good = {name: response_model(name, **levelled.parameters(name)) for name in start}
     bad = {name: response_model(name, **(fitted | {"ease": fitted["ease"] - 2.0})) for name in good}
     for one, other in zip(validate(world, good, learners=500), validate(world, bad, learners=500), strict=True):
-        assert one.difficulty_rmse < 0.12 < other.difficulty_rmse
+        assert one.difficulty_rmse < 0.06 < 0.2 < other.difficulty_rmse
         assert one.share_wasserstein < other.share_wasserstein
         assert one.to_dict()["corpus"].endswith("(synthetic)")
 
 
 def test_aggregates_are_counts_of_the_held_out_users() -> None:
-    found = corpus_aggregates(CORPUS)
+    found = aggregates(CORPUS, CORPUS.split().part == 2)
     test = np.flatnonzero(CORPUS.split().test)
     assert found.answers.sum() == test.size
     users = sorted(set(CORPUS.user[test].tolist()))
@@ -80,7 +83,21 @@ def test_aggregates_are_counts_of_the_held_out_users() -> None:
 @pytest.mark.corpus
 def test_oulad_is_met_within_stated_distances(corpora: Path) -> None:
     oulad = shelf.load("oulad", str(corpora))
-    fit = calibrate(oulad).parameters()
     world = World.of(oulad, catalog_of(oulad))
-    for one in validate(world, {n: response_model(n, **fit) for n in MODELS if n != "legacy"}):
-        assert one.difficulty_rmse < 0.1, one.to_text()
+    config = read_config({"corpus": {"name": "oulad"}, "modes": ["als"]})
+    for one in validate(world, config.response_models(config.fitted(oulad, world))):
+        assert one.difficulty_rmse < 0.05, one.to_text()
+        assert one.share_wasserstein < 0.05, one.to_text()
+
+
+def test_levelling_finds_the_ease_at_which_a_planted_crowd_was_made() -> None:
+    """A corpus of the crowd's own answers, made at another ease: the fit goes there, the printed line says so."""
+    world = World.of(CORPUS, catalog_of(CORPUS))
+    fit = calibrate(CORPUS)
+    truth = replace(IRT(**fit.parameters()), ease=fit.parameters()["ease"] - 1.5)
+    seen = simulated_aggregates(world, truth, aggregates(CORPUS, np.ones(CORPUS.users, bool)), learners=2_000, rounds=20, seed=3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calibration, "aggregates", lambda corpus, users: seen)
+        levelled = fit.levelled(world, {"irt": IRT(**fit.parameters())})
+    assert dict(levelled.eases)["irt"] == pytest.approx(truth.ease, abs=0.15)
+    assert "irt: ease = " in levelled.to_text()

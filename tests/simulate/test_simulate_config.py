@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from slateproof.errors import InvalidInput
-from slateproof.simulate import MODES, load_config
+from slateproof.simulate import MODES, Calibration, load_config
 from slateproof.simulate.config import read_config
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "simulate.toml"
@@ -80,8 +80,10 @@ def test_a_variant_keeps_what_it_does_not_name() -> None:
 
 def test_fitted_parameters_stand_below_those_of_the_file() -> None:
     config = read_config({"models": ["irt", "legacy"], "parameters": {"irt": {"ease": 0.5}}})
-    models = config.response_models({"ease": 2.0, "centre": 0.3})
+    fit = Calibration(1.0, 1.0, 4.0, 0.3, 10, 100, -0.5, -0.6, eases=(("irt", 2.0),))
+    models = config.response_models(fit)
     assert (models["irt"].ease, models["irt"].centre) == (0.5, 0.3)  # type: ignore[attr-defined]
+    assert read_config({"models": ["irt"]}).response_models(fit)["irt"].ease == 2.0  # type: ignore[attr-defined]
     assert models["legacy"] == config.response_models()["legacy"]
 
 

@@ -56,7 +56,7 @@ def test_a_run_leaves_its_files(done: Path) -> None:
     assert manifest["corpus"]["synthetic"] is True
     assert "synthetic" in report["corpus"]
     assert set(manifest["models"]) == {"irt", "zpd", "legacy"}
-    assert manifest["calibration"]["parameters"]["ease"] == manifest["models"]["irt"]["ease"]
+    assert manifest["calibration"]["eases"]["irt"] == manifest["models"]["irt"]["ease"]
     assert [one["mode"] for one in report["modes"]] == [*SMALL["modes"], "greedy-als"]
     sessions = pq.read_table(done / "sessions.parquet")
     assert sessions.num_rows == 5 * 12

@@ -9,6 +9,9 @@ answers. The four profiles are then made to stand for the corpus' users: taken t
 
     ability_slope = s / sd(profiles' knowledge),    ease = b - ability_slope (mean(knowledge) - 1/2) + fatigue_cost mean(fatigue).
 
+In the loop abler people try more and people learn, each response model in its own way. So ``ease`` is then moved, model by model,
+to where a simulated crowd is nearest to the training users in the distances that ``validation`` takes to the held-out ones.
+
 How often people try is not fitted: a log without exposures does not say how many items were shown.
 
 Scope: none; a description of data, not released under privacy.
@@ -16,15 +19,20 @@ Scope: none; a description of data, not released under privacy.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, cast
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
+from scipy.stats import wasserstein_distance
 
 from slateproof.corpora import Corpus
+from slateproof.simulate.plan import World
 from slateproof.simulate.profiles import PROFILES
+from slateproof.simulate.responses import ResponseModel
 from slateproof.simulate.responses.core import Core, sigmoid
+from slateproof.simulate.validation import aggregates, difficulty_rmse, simulated_aggregates
 from slateproof.types.columns import Floats
 
 __all__ = ["Calibration", "calibrate"]
@@ -32,11 +40,14 @@ __all__ = ["Calibration", "calibrate"]
 USERS, ANSWERS, NODES = 2_000, 40, 15
 """At most so many training users, so many first answers each, so many quadrature nodes."""
 
+LEARNERS, ROUNDS, SEED, BELOW, ABOVE = 1_000, 20, 7, 4.0, 2.0
+"""The crowd that levels, and how far an ease may move."""
+
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
     """What was fitted: ``level`` b, ``spread`` s, ``slope`` a, ``centre``; from how many ``users`` and ``answers``; the mean
-    log-likelihood per answer, and that of the constant model.
+    log-likelihood per answer, and that of the constant model; ``eases`` by response model.
 
     Scope: none.
     """
@@ -49,18 +60,20 @@ class Calibration:
     answers: int
     log_likelihood: float
     constant_log_likelihood: float
+    eases: tuple[tuple[str, float], ...] = ()
 
-    def parameters(self) -> dict[str, float]:
-        """The response models' parameters that follow."""
+    def parameters(self, model: str | None = None) -> dict[str, float]:
+        """The parameters that follow, for a response model whose ease was levelled, or for all before that."""
         knowledge = np.array([p.knowledge for p in PROFILES.values()])
         fatigue = float(np.mean([p.fatigue for p in PROFILES.values()]))
         ability = self.spread / float(knowledge.std())
         ease = self.level - ability * (float(knowledge.mean()) - 0.5) + Core().fatigue_cost * fatigue
-        return {"ability_slope": ability, "difficulty_slope": self.slope, "ease": ease, "centre": self.centre}
+        given = {"ability_slope": ability, "difficulty_slope": self.slope, "ease": ease, "centre": self.centre}
+        return given if model is None else given | {"ease": dict(self.eases)[model]}
 
     def to_dict(self) -> dict[str, Any]:
         """The fit and the parameters."""
-        return asdict(self) | {"parameters": self.parameters()}
+        return asdict(self) | {"parameters": self.parameters(), "eases": dict(self.eases)}
 
     def to_text(self) -> str:
         """A few lines."""
@@ -70,7 +83,29 @@ class Calibration:
             f"slope of difficulty {self.slope:.4f} around {self.centre:.4f}",
             f"  log-likelihood per answer {self.log_likelihood:.4f} (constant model {self.constant_log_likelihood:.4f})",
         ]
-        return "\n".join([*lines, *(f"  {name} = {value:.4f}" for name, value in self.parameters().items())])
+        lines += [f"  {name} = {value:.4f}" for name, value in self.parameters().items()]
+        return "\n".join([*lines, *(f"  {name}: ease = {value:.4f}" for name, value in self.eases)])
+
+    def levelled(self, world: World, models: Mapping[str, Core]) -> Calibration:
+        """With the ease of each of ``models`` at which its crowd is nearest to the corpus' training users.
+
+        The distance is the sum of two that ``validation`` reports: difficulty RMSE and W1 of the users' shares. The crowd's
+        numbers are the same at every trial, so that the distance moves with the ease alone. Searched from 4 logits below to 2
+        above.
+        """
+        seen = aggregates(world.corpus, world.corpus.split().part == 0)
+        eases = []
+        for name, model in models.items():
+
+            def away(ease: float, model: Core = model) -> float:
+                made = cast(ResponseModel, replace(model, ease=ease))
+                found = simulated_aggregates(world, made, seen, learners=LEARNERS, rounds=ROUNDS, seed=SEED)
+                return difficulty_rmse(seen, found) + float(wasserstein_distance(seen.shares, found.shares))
+
+            span = (model.ease - BELOW, model.ease + ABOVE)
+            found = minimize_scalar(away, bounds=span, method="bounded", options={"xatol": 0.02})
+            eases.append((name, float(found.x)))
+        return replace(self, eases=tuple(eases))
 
 
 def calibrate(corpus: Corpus) -> Calibration:

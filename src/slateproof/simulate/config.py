@@ -11,11 +11,13 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from slateproof.corpora import entry
+from slateproof.corpora import Corpus, entry
 from slateproof.errors import InvalidInput
 from slateproof.learn.registry import LEARNERS
 from slateproof.select import preset
+from slateproof.simulate.calibration import Calibration, calibrate
 from slateproof.simulate.modes import MODES, PRIVATE, Mode, mode
+from slateproof.simulate.plan import World
 from slateproof.simulate.profiles import PROFILES, profile
 from slateproof.simulate.responses import Core, ResponseModel, response_model
 from slateproof.types import Levers
@@ -135,14 +137,24 @@ class Config(_Section):
         """Named modes, then variants."""
         return (*(mode(name) for name in self.modes), *(section.made() for section in self.mode))
 
-    def response_models(self, fitted: dict[str, float] | None = None) -> dict[str, ResponseModel]:
-        """The response models by name; ``fitted`` parameters go to the four models of ours, below those given in the file."""
+    def response_models(self, fit: Calibration | None = None) -> dict[str, ResponseModel]:
+        """The response models by name; parameters of a ``fit`` go to the four models of ours, below those given in the file."""
         out = {}
         for name in self.models:
-            model = response_model(name)
-            base = dict(fitted or {}) if isinstance(model, Core) else {}
+            levelled = fit is not None and name in dict(fit.eases)
+            base = fit.parameters(name if levelled else None) if fit is not None and isinstance(response_model(name), Core) else {}
             out[name] = response_model(name, **(base | self.parameters.get(name, {})))
         return out
+
+    def fitted(self, corpus: Corpus, world: World) -> Calibration | None:
+        """The fit to a corpus, levelled for the models whose ease the file leaves open; None where nothing asks for one."""
+        ours = {name: one for name, one in self.response_models().items() if isinstance(one, Core)}
+        if not self.calibrate or not ours:
+            return None
+        fit = calibrate(corpus)
+        free = [name for name in ours if "ease" not in self.parameters.get(name, {})]
+        raw = self.response_models(fit)
+        return fit.levelled(world, {name: raw[name] for name in free})  # type: ignore[misc]
 
     def learners(self) -> tuple[str, ...]:
         """The learners that have to be fitted, each once."""

@@ -23,7 +23,7 @@ from slateproof.errors import InvalidInput
 from slateproof.learn.catalog import catalog_of
 from slateproof.learn.protocol import Progress, Scorer
 from slateproof.select import preset
-from slateproof.simulate.calibration import Calibration, calibrate
+from slateproof.simulate.calibration import Calibration
 from slateproof.simulate.config import Config, read_config
 from slateproof.simulate.engine import RoundLog, Stopwatch, play
 from slateproof.simulate.learners import fitted
@@ -32,7 +32,6 @@ from slateproof.simulate.modes import PRIVATE, Mode
 from slateproof.simulate.plan import Plan, World
 from slateproof.simulate.record import Rounds
 from slateproof.simulate.report import Report, report_on
-from slateproof.simulate.responses import Core
 from slateproof.simulate.scope import scope_of
 from slateproof.simulate.scoring import scoring_of
 from slateproof.types import Catalog
@@ -100,9 +99,8 @@ def prepare(config: Config, folder: Path | None = None, progress: Progress | Non
     corpus = corpora.load(config.corpus.name, config.corpus.data, **config.corpus.options)
     if config.pool_size > len(corpus.items):
         raise InvalidInput("pool_size", f"must be at most the {len(corpus.items)} items of {corpus.label}", config.pool_size)
-    wanted = config.calibrate and any(isinstance(m, Core) for m in config.response_models().values())
-    fit = calibrate(corpus) if wanted else None
-    models = config.response_models(None if fit is None else fit.parameters())
+    fit = config.fitted(corpus, World.of(corpus, catalog_of(corpus)))
+    models = config.response_models(fit)
     manifest = manifest_of(config, corpus, models, fit)
     if folder is not None:
         check_or_write(folder, manifest)

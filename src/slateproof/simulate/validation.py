@@ -18,13 +18,14 @@ from scipy import stats
 
 from slateproof.corpora import Corpus
 from slateproof.errors import InvalidInput
-from slateproof.simulate.draws import Draw, Draws, session_key
+from slateproof.simulate.crowd import answers
 from slateproof.simulate.plan import World
-from slateproof.simulate.profiles import PROFILES
-from slateproof.simulate.responses import ResponseModel, Shown, Start
+from slateproof.simulate.responses import ResponseModel
 from slateproof.types.columns import Floats, Ints
 
-__all__ = ["Aggregates", "Validation", "corpus_aggregates", "simulated_aggregates", "validate"]
+__all__ = ["Aggregates", "Validation", "aggregates", "difficulty_rmse", "simulated_aggregates", "validate"]
+
+HELD_OUT = 2
 
 BINS, LEAST = 10, 5
 """Bins of difficulty, of equally many corpus answers each; users with fewer answers have no share worth a point."""
@@ -95,7 +96,7 @@ def validate(
     world: World, models: Mapping[str, ResponseModel], *, learners: int = 2_000, rounds: int = 20, seed: int = 42
 ) -> list[Validation]:
     """One row per response model."""
-    observed = corpus_aggregates(world.corpus)
+    observed = aggregates(world.corpus, world.corpus.split().part == HELD_OUT)
     out = []
     for name, model in models.items():
         simulated = simulated_aggregates(world, model, observed, learners=learners, rounds=rounds, seed=seed)
@@ -103,23 +104,27 @@ def validate(
     return out
 
 
-def _compared(corpus: str, model: str, observed: Aggregates, simulated: Aggregates) -> Validation:
+def difficulty_rmse(observed: Aggregates, simulated: Aggregates) -> float:
+    """Root mean square difference of correctness over the bins where both have answers, weighted by those observed."""
     there = simulated.answers > 0
-    gap = np.where(there, simulated.correctness - observed.correctness, 0.0)
-    rmse = float(np.sqrt(np.average(gap[there] ** 2, weights=observed.answers[there])))
+    gap = simulated.correctness[there] - observed.correctness[there]
+    return float(np.sqrt(np.average(gap**2, weights=observed.answers[there])))
+
+
+def _compared(corpus: str, model: str, observed: Aggregates, simulated: Aggregates) -> Validation:
     logs = [np.log(one.counts) - np.median(np.log(one.counts)) for one in (observed, simulated)]
     return Validation(
-        corpus, model, rmse,
+        corpus, model, difficulty_rmse(observed, simulated),
         float(stats.ks_2samp(observed.shares, simulated.shares).statistic),
         float(stats.wasserstein_distance(observed.shares, simulated.shares)),
         float(stats.wasserstein_distance(*logs)), observed, simulated,
     )  # fmt: skip
 
 
-def corpus_aggregates(corpus: Corpus) -> Aggregates:
-    """Of the held-out users."""
-    test = corpus.split().test
-    d, y, user = corpus.items.difficulty[corpus.item[test]], corpus.positive[test], corpus.user[test]
+def aggregates(corpus: Corpus, users: Any) -> Aggregates:
+    """Of some users: a flag per user."""
+    rows = users[corpus.user]
+    d, y, user = corpus.items.difficulty[corpus.item[rows]], corpus.positive[rows], corpus.user[rows]
     edges = np.unique(np.quantile(d, np.linspace(0.0, 1.0, BINS + 1)))
     if edges.size < 3:
         raise InvalidInput("corpus", "must have items of different difficulty", corpus.name)
@@ -127,54 +132,28 @@ def corpus_aggregates(corpus: Corpus) -> Aggregates:
     right = np.bincount(user, weights=y, minlength=corpus.users)
     enough = counts >= LEAST
     if not enough.any():
-        raise InvalidInput("corpus", f"must have held-out users with at least {LEAST} answers", corpus.name)
+        raise InvalidInput("corpus", f"must have users with at least {LEAST} answers", corpus.name)
     shares = right[enough] / counts[enough]
     return _binned(edges, d, y, shares, counts[counts > 0])
 
 
 def simulated_aggregates(
-    world: World, model: ResponseModel, observed: Aggregates, *, learners: int, rounds: int, seed: int, size: int = 5
+    world: World, model: ResponseModel, observed: Aggregates, *, learners: int, rounds: int, seed: int
 ) -> Aggregates:
-    """Learners spread as the profiles are, on ``size`` random items a round.
+    """The same of ``answers``.
 
     A learner's share is taken over as many first attempts as a random corpus user has answers (of those with enough), so that both
     sides carry the same sampling noise as far as the attempts reach.
     """
-    rng = np.random.default_rng(seed)
-    draws, keys = Draws(seed), np.array([session_key(f"validation/{n}") for n in range(learners)], np.uint64)
-    people = model.begin(_population(learners, rng), Draw(draws, keys, -1, np.zeros((learners, 0), np.int64)))
-    popularity = np.cumsum(world.corpus.items.count / world.corpus.items.count.sum())
-    seen = np.zeros((learners, len(world.catalog)), np.bool_)
-    tried: list[Any] = []
-    right: list[Any] = []
-    hard: list[Any] = []
-    for t in range(rounds):
-        items = np.minimum(np.searchsorted(popularity, rng.random((learners, size))), popularity.size - 1)
-        known = np.take_along_axis(seen, items, axis=1)
-        shown = Shown(items, np.ones(items.shape, np.bool_), world.difficulty[items], world.skill[items], known, t)
-        draw = Draw(draws, keys, t, items)
-        response = model.respond(people, shown, draw)
-        people = model.advance(people, shown, response, draw)
-        np.put_along_axis(seen, items, True, axis=1)
-        for column, value in ((tried, response.attempted), (right, response.correct), (hard, shown.difficulty)):
-            column.append(value)
-    attempted, correct, difficulty = (np.concatenate(column, axis=1) for column in (tried, right, hard))
-    length = rng.choice(observed.counts[observed.counts >= LEAST], learners)
-    first = attempted & (np.cumsum(attempted, axis=1) <= length[:, None])
+    found = answers(world, model, learners=learners, rounds=rounds, seed=seed)
+    length = np.random.default_rng([seed, 1]).choice(observed.counts[observed.counts >= LEAST], learners)
+    first = found.attempted & (np.cumsum(found.attempted, axis=1) <= length[:, None])
     counts = first.sum(axis=1)
     enough = counts >= LEAST
-    shares = (correct & first).sum(axis=1)[enough] / counts[enough]
-    every = attempted.sum(axis=1)
-    return _binned(observed.edges, difficulty[attempted], correct[attempted], shares, every[every > 0])
-
-
-def _population(learners: int, rng: np.random.Generator) -> Start:
-    """Normal with the profiles' mean and spread, clipped into [0, 1]."""
-    columns = {}
-    for name in ("knowledge", "fatigue", "engagement", "trust"):
-        values = np.array([getattr(p, name) for p in PROFILES.values()])
-        columns[name] = np.clip(rng.normal(values.mean(), values.std(), learners), 0.0, 1.0)
-    return Start(**columns)
+    shares = (found.correct & first).sum(axis=1)[enough] / counts[enough]
+    every = found.attempted.sum(axis=1)
+    tried = found.attempted
+    return _binned(observed.edges, found.difficulty[tried], found.correct[tried], shares, every[every > 0])
 
 
 def _binned(edges: Floats, d: Any, y: Any, shares: Any, counts: Any) -> Aggregates:

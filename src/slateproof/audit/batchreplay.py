@@ -8,16 +8,17 @@ Scope: stability only.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from slateproof.audit.batchrows import shaped_scores
 from slateproof.audit.catalogs import CatalogShelf
 from slateproof.audit.errors import LogUnreadable
 from slateproof.audit.idlists import encode_flat
 from slateproof.audit.records import Records
+from slateproof.audit.shaping import shaped_scores
 from slateproof.errors import InvalidInput
 from slateproof.select import selector_of
 from slateproof.types import Catalog, Rule
@@ -60,24 +61,33 @@ def _groups(batch: pa.RecordBatch) -> list[Any]:
     for name in (*_FULL, *_STEPS, "catalog_digest", "size", "target", *_STATES, *_LEVERS):
         able &= batch.column(name).is_valid().to_numpy(zero_copy_only=False)
     able &= batch.column("certified_margin").is_null().to_numpy(zero_copy_only=False)
-    keys = [batch.column(name).to_pylist() for name in _ALIKE]
-    widths = batch.column("widths").is_valid().to_pylist()
-    found: dict[Any, list[int]] = {}
-    for row, key in enumerate(zip(widths, *keys, strict=True)):
-        if able[row] and key[1] in ("greedy", "top-k") and key[len(_RULE) + 1] == TIE_RULE:
-            found.setdefault(key, []).append(row)
-    return [np.array(rows) for rows in found.values()]
+    codes = [_codes(batch.column(name)) for name in _ALIKE]
+    table = np.column_stack([able, batch.column("widths").is_valid().to_numpy(zero_copy_only=False), *codes])
+    if (table == table[0]).all():
+        groups = [np.arange(len(batch))]
+    else:
+        kind = np.unique(table, axis=0, return_inverse=True)[1].reshape(-1)
+        groups = [np.flatnonzero(kind == number) for number in range(int(kind.max()) + 1)]
+    rule, tie = batch.column("rule_kind"), batch.column("tie_rule")
+    return [rows for rows in groups if able[rows[0]] and _taken(rule[rows[0]].as_py(), tie[rows[0]].as_py())]
+
+
+def _codes(column: pa.Array) -> Any:
+    """A small number for every value of a column: the same number, the same value."""
+    return column.dictionary_encode("encode").indices.to_numpy(zero_copy_only=False)
+
+
+def _taken(rule: str | None, tie: str | None) -> bool:
+    return rule in ("greedy", "top-k") and tie == TIE_RULE
 
 
 def _agreeing(part: pa.RecordBatch, shelf: CatalogShelf) -> Any:
     records = Records(part, shelf)
     rule = Rule(*(records.value(name, 0) for name in _RULE))
     catalog = shelf.get(records.value("catalog_digest", 0))
-    pools, sizes = _pools(part, catalog)
-    levers = _levers(part)
-    states = _states(records)
+    pools, levers, states = _pools(part, catalog), _levers(part), _states(records)
     slates = selector_of(rule).select_batch(pools, levers, states, trace=False)
-    return _same_steps(part, slates) & _same_columns(part, slates, sizes) & _same_ids(part, slates, catalog)
+    return _same_steps(part, slates) & _same_columns(part, slates) & _same_ids(part, slates, catalog)
 
 
 def _flat(part: pa.RecordBatch, name: str) -> tuple[Any, Any]:
@@ -87,7 +97,7 @@ def _flat(part: pa.RecordBatch, name: str) -> tuple[Any, Any]:
     return column.values.to_numpy(zero_copy_only=False)[offsets[0] : offsets[-1]], offsets - offsets[0]
 
 
-def _pools(part: pa.RecordBatch, catalog: Catalog) -> tuple[PoolBatch, Any]:
+def _pools(part: pa.RecordBatch, catalog: Catalog) -> PoolBatch:
     """The pools as logged; refuses anything that a pool would refuse."""
     rows, offsets = _flat(part, "candidate_rows")
     rows = rows.astype(np.int64)
@@ -106,7 +116,7 @@ def _pools(part: pa.RecordBatch, catalog: Catalog) -> tuple[PoolBatch, Any]:
     if columns["widths"] is not None and columns["widths"].min() < 0.0:
         raise InvalidInput("widths", "must be at least 0")
     places = frozen(rows)
-    pools = PoolBatch(
+    return PoolBatch(
         offsets=frozen(offsets),
         scores=columns["scores"],
         targets=frozen(catalog.targets[rows]),
@@ -116,7 +126,6 @@ def _pools(part: pa.RecordBatch, catalog: Catalog) -> tuple[PoolBatch, Any]:
         source=catalog.similarity,
         catalog=catalog,
     )
-    return pools, sizes
 
 
 def _column(part: pa.RecordBatch, name: str) -> Any:
@@ -129,8 +138,18 @@ def _levers(part: pa.RecordBatch) -> LeverBatch:
 
 def _states(records: Records) -> StateBatch:
     columns = StateBatch.of({name: _column(records.batch, name) for name in _STATES}, len(records))
-    shown = tuple([records.ids("shown", row) for row in range(len(records))])
-    return StateBatch(columns.knowledge, columns.engagement, columns.uncertainty, shown)
+    return StateBatch(columns.knowledge, columns.engagement, columns.uncertainty, _shown(records))
+
+
+def _shown(records: Records) -> tuple[tuple[Any, ...], ...]:
+    """The novelty memories; those of integers alone, or of one memory for all, without a look at each."""
+    names = ("shown_int", "shown_str", "shown_at")
+    ints, strings, places = (records.batch.column(name) for name in names)
+    if ints.null_count or strings.null_count < len(strings) or places.null_count < len(places):
+        return tuple([records.ids("shown", row) for row in range(len(records))])
+    values, offsets = _flat(records.batch, "shown_int")
+    items, ends = values.tolist(), offsets.tolist()
+    return tuple([tuple(items[start:end]) for start, end in pairwise(ends)])
 
 
 def _per_record(same: Any, offsets: Any) -> Any:
@@ -155,15 +174,14 @@ def _same_steps(part: pa.RecordBatch, slates: SlateBatch) -> Any:
     return good
 
 
-def _same_columns(part: pa.RecordBatch, slates: SlateBatch, sizes: Any) -> Any:
+def _same_columns(part: pa.RecordBatch, slates: SlateBatch) -> Any:
     """Shaped scores and target values."""
-    pools = slates.pools
-    each = np.repeat(np.arange(len(part)), sizes)
-    exploration = slates.levers.exploration[each]
-    shaped = shaped_scores(pools.scores, pools.targets, pools.widths, slates.target[each], exploration, slates.rule)
     logged, offsets = _flat(part, "shaped")
-    if not np.array_equal(offsets, pools.offsets):
+    if not np.array_equal(offsets, slates.pools.offsets):
         raise InvalidInput("shaped", "must have one value per candidate")
+    pools = slates.pools
+    columns = (pools.scores, pools.targets, pools.widths)
+    shaped = shaped_scores(columns, offsets, slates.target, slates.levers.exploration, slates.rule)
     return _per_record(_bits(logged) == _bits(shaped), offsets) & (_bits(_column(part, "target")) == _bits(slates.target))
 
 

@@ -13,12 +13,13 @@ import pyarrow as pa
 
 from slateproof.audit.idlists import encode_flat, encode_ids, list_array
 from slateproof.audit.rows import assemble
+from slateproof.audit.shaping import shaped_scores
 from slateproof.errors import InvalidInput
 from slateproof.types.poolbatch import PoolBatch
 from slateproof.types.slatebatch import SlateBatch
 from slateproof.types.trace import TIE_RULE
 
-__all__ = ["Span", "is_columnar", "rows_of_span", "shaped_scores"]
+__all__ = ["Span", "is_columnar", "rows_of_span"]
 
 
 class Span(NamedTuple):
@@ -70,21 +71,6 @@ def _ids(name: str, columns: Sequence[pa.Array]) -> dict[str, pa.Array]:
     return dict(zip((f"{name}_int", f"{name}_str", f"{name}_at"), columns, strict=True))
 
 
-def shaped_scores(scores: Any, targets: Any, widths: Any, target: Any, exploration: Any, rule: Any) -> Any:
-    """mu-tilde = (mu + eta_tg prox) + alpha sigma, in the kernel's order of operations, column by column.
-
-    ``target`` and ``exploration`` have one value per candidate; top-K shapes nothing.
-    """
-    gain, window = (0.0, 1.0) if rule.kind == "top-k" else (rule.target_gain, rule.window)
-    alpha = np.zeros(scores.size) if rule.kind == "top-k" else exploration
-    prox = np.zeros(scores.size)
-    if targets is not None:
-        distance = targets - target
-        prox = 1.0 - np.minimum(1.0, (distance * distance) / (window * window))
-    width = np.zeros(scores.size) if widths is None else widths
-    return (scores + gain * prox) + alpha * width
-
-
 class _Frame:
     """The candidates of a span in id order, and where everything went."""
 
@@ -122,15 +108,9 @@ class _Frame:
         taken = {name: None if column is None else self._take(column) for name, column in parts.items()}
         if pools.catalog is not None:
             taken["targets"] = pools.catalog.targets[self._take(pools.rows)]
-        each = np.repeat(np.arange(self.first, self.last), self.sizes)
-        taken["shaped"] = shaped_scores(
-            self._take(pools.scores),
-            taken["targets"],
-            taken["widths"],
-            slates.target[each],
-            slates.levers.exploration[each],
-            slates.rule,
-        )
+        columns = (taken["scores"], taken["targets"], taken["widths"])
+        part = slice(self.first, self.last)
+        taken["shaped"] = shaped_scores(columns, self.offsets, slates.target[part], slates.levers.exploration[part], slates.rule)
         if pools.catalog is not None:
             taken["targets"] = None
         return {name: self._per_candidate(column) for name, column in taken.items() if column is not None}

@@ -10,9 +10,10 @@ import pytest
 from certify_builders import random_slate, select_again
 from scipy.special import ndtr
 
-from slateproof.certify import LowRank, certify
+from slateproof.certify import LowRank, certify, topk
 from slateproof.certify.noise import Estimate, Noise
 from slateproof.certify.pairs import Union
+from slateproof.errors import InvalidInput
 
 
 def monte_carlo(slate, xi):
@@ -178,3 +179,36 @@ def test_costs_a_hundredth_of_monte_carlo_at_equal_error():
     assert 5e-4 < estimate < 1e-2
     trials = estimate * (1 - estimate) / estimate.error**2
     assert trials * per_trial > 100 * ours
+
+
+def test_a_covariance_is_the_low_rank_noise_it_equals():
+    rng = np.random.default_rng(5)
+    slate = random_slate(5, n=14, k=4)
+    cert, n = certify(slate), slate.pool.size
+    sigma = 3.0 * cert.radius + 1e-6
+    factor, sigmas = sigma * rng.standard_normal((n, 2)) * 0.5, sigma * rng.uniform(0.5, 1.5, n)
+    whole = factor @ factor.T + np.diag(sigmas**2)
+    split, dense = cert.flip_probability(LowRank(factor, sigmas**2)), cert.flip_probability(whole)
+    assert 0.05 < split < 0.999
+    assert abs(split - dense) < 4 * math.hypot(split.error, dense.error) + 1e-3
+    assert cert.flip_union(whole) == pytest.approx(cert.flip_union(LowRank(factor, sigmas**2)), rel=1e-9)
+    assert cert.flip_probability(np.diag(sigmas**2)) == pytest.approx(cert.flip_probability(sigmas), rel=1e-12)
+    assert topk.flip_probability(slate.pool.scores, 4, np.diag(sigmas**2)) == pytest.approx(
+        topk.flip_probability(slate.pool.scores, 4, sigmas), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("covariance", "rule"),
+    [
+        (np.eye(3), "a row per candidate"),
+        (np.full((14, 14), np.nan), "finite"),
+        (np.triu(np.ones((14, 14))), "symmetric"),
+        (-np.eye(14), "negative eigenvalue"),
+    ],
+)
+def test_what_is_no_covariance_is_refused(covariance, rule):
+    cert = certify(random_slate(5, n=14, k=4))
+    with pytest.raises(InvalidInput, match=rule) as caught:
+        cert.flip_probability(covariance)
+    assert caught.value.field == "covariance"

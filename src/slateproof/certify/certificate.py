@@ -209,8 +209,8 @@ class Certificate:
     def flip_union(self, sigma: Any, anchor_weight: float = 0.0) -> float:
         """Gaussian union bound over all stepwise pairs: sum of Phi(-gap_{qj} / ((1-lambda) sd(xi_j - xi_{i_q}))), as it is.
 
-        ``sigma`` is a number, one per candidate, or ``LowRank``. Bounds Pr[the ordered slate changes] and is within a few percent
-        of it where it is below .2.
+        ``sigma`` is a number, one per candidate, an (n, n) covariance, or ``LowRank``. Bounds Pr[the ordered slate
+        changes] and is within a few percent of it where it is below .2.
 
         Scope: stability only; prospective.
         """
@@ -221,9 +221,10 @@ class Certificate:
     ) -> Estimate:
         """Pr[the ordered slate changes] under Gaussian score noise, with its standard error.
 
-        ``sigma`` is a number, one per candidate, or ``LowRank`` (factor plus diagonal). Sequential conditioning and scrambled Sobol
-        points over the chosen items (``certify/sequential.py``); ``tolerance`` asks for a relative standard error: points double
-        until it is met, or 2^20 are spent (``.error`` tells). Deterministic for a ``seed``.
+        ``sigma`` is a number, one per candidate, an (n, n) covariance, or ``LowRank`` (factor plus diagonal).
+        Sequential conditioning and scrambled Sobol points over the chosen items (``certify/sequential.py``); ``tolerance`` asks
+        for a relative standard error: points double until it is met, or 2^20 are spent (``.error`` tells). Deterministic for a
+        ``seed``.
 
         Scope: stability only; prospective.
         """

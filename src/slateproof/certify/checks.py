@@ -12,7 +12,26 @@ import numpy as np
 from slateproof.errors import InvalidInput
 from slateproof.types.columns import Floats, finite_scalar
 
-__all__ = ["fraction", "positive", "score_rows", "share_of_noise", "slate_size", "standard_deviations"]
+__all__ = ["covariance", "fraction", "positive", "score_rows", "share_of_noise", "slate_size", "standard_deviations"]
+
+
+def covariance(matrix: Any, n: int) -> Floats:
+    """An (n, n) covariance; refuses entries that are not finite, asymmetry, and a negative eigenvalue beyond rounding."""
+    table = np.array(matrix, np.float64)
+    if table.shape != (n, n):
+        raise InvalidInput("covariance", f"must be ({n}, {n}), a row per candidate", table.shape)
+    if not np.isfinite(table).all():
+        place = tuple(int(x) for x in np.argwhere(~np.isfinite(table))[0])
+        raise InvalidInput("covariance", "must be finite", float(table[place]), where=place)
+    apart = np.abs(table - table.T)
+    if (apart > 1e-10 * np.abs(table).max()).any():
+        i, j = (int(x) for x in np.unravel_index(int(apart.argmax()), apart.shape))
+        raise InvalidInput("covariance", "must be symmetric", (float(table[i, j]), float(table[j, i])), where=(i, j))
+    symmetric: Floats = 0.5 * (table + table.T)
+    values = np.linalg.eigvalsh(symmetric)
+    if values[0] < -1e-10 * max(values[-1], 0.0) or (values[-1] <= 0.0 and symmetric.any()):
+        raise InvalidInput("covariance", "must have no negative eigenvalue", float(values[0]))
+    return symmetric
 
 
 def fraction(value: Any, field: str) -> float:

@@ -1,4 +1,4 @@
-"""Gaussian score noise: one sigma, one per item, or low rank plus diagonal; and an estimate with its error.
+"""Gaussian score noise: one sigma, one per item, a covariance, or low rank plus diagonal; and an estimate with its error.
 
 Scope: none; a noise model is an assumption of whoever states it.
 """
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slateproof.certify.checks import standard_deviations
+from slateproof.certify.checks import covariance, standard_deviations
 from slateproof.errors import InvalidInput
 from slateproof.types.columns import Floats
 
-__all__ = ["Estimate", "LowRank", "Noise"]
+__all__ = ["Estimate", "LowRank", "Noise", "split"]
 
 
 class Estimate(float):
@@ -57,6 +57,17 @@ class LowRank:
     diagonal: Any
 
 
+def split(matrix: Floats) -> Any:
+    """A covariance as standard deviations where it is diagonal, else as its smallest eigenvalue on the diagonal plus a factor."""
+    if not (matrix - np.diag(np.diagonal(matrix))).any():
+        return np.sqrt(np.diagonal(matrix))
+    values, vectors = np.linalg.eigh(matrix)
+    least = max(float(values[0]), 0.0)
+    rest = np.maximum(values - least, 0.0)
+    kept = rest > 1e-12 * values[-1]
+    return LowRank(vectors[:, kept] * np.sqrt(rest[kept]), least)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Noise:
     """xi = F z + d eps with independent standard normal z and eps: ``deviations`` d (n,), ``factor`` F (n, r)."""
@@ -66,9 +77,11 @@ class Noise:
 
     @classmethod
     def of(cls, sigma: Any, n: int, share: float = 1.0) -> Noise:
-        """The noise that arrives through a blend with share 1 - w: from a number, n numbers, or ``LowRank``."""
+        """The noise that arrives through a blend with share 1 - w: a number, n numbers, an (n, n) covariance or ``LowRank``."""
         if isinstance(sigma, Noise):
             return cls(sigma.deviations * share, sigma.factor * share)
+        if not isinstance(sigma, LowRank) and np.ndim(sigma) == 2:
+            return cls.of(split(covariance(sigma, n)), n, share)
         if not isinstance(sigma, LowRank):
             return cls(standard_deviations(sigma, n) * share, np.zeros((n, 0)))
         factor = np.array(sigma.factor, np.float64)

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from slateproof.certify.checks import positive, score_rows, share_of_noise, slate_size, standard_deviations
+from slateproof.certify.checks import covariance, positive, score_rows, share_of_noise, slate_size, standard_deviations
 from slateproof.certify.correlated import flip_correlated
-from slateproof.certify.noise import LowRank, Noise
+from slateproof.certify.noise import LowRank, Noise, split
 from slateproof.certify.quadrature import log_flips
 from slateproof.certify.rounding import minus_down
 from slateproof.errors import InvalidInput
@@ -108,11 +108,14 @@ def flip_probability(scores: Any, k: int, sigma: Any, anchor_weight: float = 0.0
     """Pr[TopK(mu^w) != TopK(mu0)] under Gaussian noise: the quantity that Corollary "Raw top-K score-ranking stability" bounds.
 
     ``sigma`` is one number or one per candidate (above 0 for all, or 0 for all): independent errors, one-dimensional quadrature,
-    relative error below 1e-10. A float for one pool, an array for many. With ``LowRank`` noise: an ``Estimate`` with its error for
-    one pool (``points`` and ``seed`` count only there), an array of them as floats for many.
+    relative error below 1e-10. A float for one pool, an array for many. With ``LowRank`` noise or an (n, n) covariance that is
+    not diagonal: an ``Estimate`` with its error for one pool (``points`` and ``seed`` count only there), an array of them as floats
+    for many.
 
     Scope: stability only; prospective, and only as true as the assumed noise.
     """
+    if np.ndim(sigma) == 2:
+        sigma = split(covariance(sigma, np.shape(scores)[-1]))
     if isinstance(sigma, LowRank):
         return _correlated(scores, k, sigma, anchor_weight, points, seed)
     logs = log_flip_probability(scores, k, sigma, anchor_weight)

@@ -59,7 +59,7 @@ def figures(made: tuple[Loop, ...], found: Found) -> tuple[Figure, ...]:
     for loop in made:
         for metric in SHOWN:
             theirs = {m: c[list(UNITS).index(metric)] for p, m, *c in INTERVALS if p == loop.paper}
-            series = [_bars("published", [theirs[m] for m in SHORT], 0)]
+            series = [_bars("published", [theirs[m] for m in SHORT], 6)]
             for slot, (plan, words) in enumerate((("main", "ours, calibrated"), ("legacy", "ours, earlier dynamics")), 1):
                 ours = [found[loop.paper, plan, m][metric] for m in SHORT]
                 series.append(_bars(words, [(one.mean, one.low, one.high) for one in ours], slot))

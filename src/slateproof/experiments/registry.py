@@ -10,12 +10,12 @@ from graphlib import TopologicalSorter
 from types import MappingProxyType
 
 from slateproof.errors import InvalidInput
-from slateproof.experiments import fixed_margin, margin_gate, pairwise_tail, real_anchor, threshold
+from slateproof.experiments import fixed_margin, learner_update, margin_gate, pairwise_tail, real_anchor, threshold
 from slateproof.experiments.core import Experiment
 
 __all__ = ["EXPERIMENTS", "ordered"]
 
-MODULES = (fixed_margin, real_anchor, threshold, pairwise_tail, margin_gate)
+MODULES = (fixed_margin, real_anchor, threshold, pairwise_tail, margin_gate, learner_update)
 
 EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType({one.EXPERIMENT.name: one.EXPERIMENT for one in MODULES})
 """Every experiment by name, in the order of the report."""

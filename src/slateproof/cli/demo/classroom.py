@@ -74,6 +74,12 @@ class Class:
         """How many slates were made."""
         return len(self.names) * len(self.lessons)
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The smallest and the largest slate."""
+        sizes = np.concatenate([np.diff(lesson.slates.starts) for lesson in self.lessons])
+        return int(sizes.min()), int(sizes.max())
+
 
 def learn(corpus: Corpus) -> Material:
     """Fit the model and the baseline on the training learners and measure both on the held-out ones."""

@@ -111,6 +111,8 @@ def _numbers(told: Told) -> dict[str, str]:
         "slates_forged": (told.attempts[1].report.size, f"{told.attempts[1].report.size}"),
         "record": (certified.record, f"{certified.record}"),
         "record_again": (certified.record, f"{certified.record}"),
+        "smallest": (taught.sizes[0], f"{taught.sizes[0]}"),
+        "largest": (taught.sizes[1], f"{taught.sizes[1]}"),
         "round": (certified.record // len(taught.names) + 1, f"{certified.record // len(taught.names) + 1}"),
         "margin": (certificate.margin, f"{certificate.margin:.6f}"),
         "bytes": (told.logged.bytes, f"{told.logged.bytes / 1e6:.1f} MB"),

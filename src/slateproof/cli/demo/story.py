@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from rich import box
 from rich.console import Console, RenderableType
+from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
@@ -115,8 +116,8 @@ def _select(say: _Teller, material: Material, folder: Folder) -> tuple[Policy, C
     say.step(
         3,
         "Select",
-        f"{taught.slates} slates: {len(taught.names)} new learners, {len(taught.lessons)} rounds, each time some of "
-        f"{classroom.POOL} candidates. The policy is {folder.policy}, digest {policy.digest[:12]}.",
+        f"{taught.slates} slates: {len(taught.names)} new learners, {len(taught.lessons)} rounds, {taught.sizes[0]} to "
+        f"{taught.sizes[1]} of {classroom.POOL} candidates each. The policy is {folder.policy}, digest {policy.digest[:12]}.",
     )
     return policy, taught
 
@@ -217,10 +218,16 @@ def _tamper(say: _Teller, folder: Folder, record: int) -> tuple[Attempt, ...]:
 
 
 def _end(say: _Teller, told: Told, out: Path) -> None:
+    certificate, caught = told.certified.certificate, sum(not one.report.ok for one in told.attempts)
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold")
+    grid.add_row("trace", f"{told.verified.replayed} of {told.verified.size} slates recomputed; {caught} of 3 forgeries caught")
+    grid.add_row("certificate", f"one slate firm up to changes of {certificate.radius:.6f}, and no further")
+    grid.add_row("scope", f"{told.claims.as_run.regime} as run; {told.claims.private.regime} from one private release")
+    grid.add_row("the page", Text(str(out / "report.html"), style="bold cyan"))
     say.console.print()
-    say.console.rule(style="dim")
-    say.line(f"Done in {told.seconds:.0f} s. The same with pictures: [bold]{out / 'report.html'}[/]\n")
-    listed = commands(told, out)
-    for command, what in listed:
+    say.console.print(Panel(grid, title=f"done in {told.seconds:.0f} s", title_align="left", border_style="cyan"))
+    say.line("[dim]What now:[/]")
+    for command, what in commands(told, out):
         say.console.print(Text(f"# {what}", style="dim"))
         say.console.print(Text(command), soft_wrap=True)

@@ -10,6 +10,7 @@ from slateproof.errors import InvalidInput
 from slateproof.select.batch import check_sizes
 from slateproof.types import LeverBounds, Levers, Pool, PoolBatch, Rule, SetChoice, Slate, SlateBatch, State, Steps
 from slateproof.types.leverbatch import LeverBatch, StateBatch
+from slateproof.types.slate import slate_from
 
 __all__ = ["BaseSelector", "Selector", "target_of"]
 
@@ -32,7 +33,8 @@ NEUTRAL = State()
 
 def target_of(state: State, levers: Levers) -> float:
     """Target value m_t = clip(k-hat + Delta, 0, 1)."""
-    return min(1.0, max(0.0, state.knowledge + levers.target_shift))
+    shifted = state.knowledge + levers.target_shift
+    return 0.0 if shifted <= 0.0 else min(shifted, 1.0)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -72,7 +74,7 @@ class BaseSelector:
             raise no_targets()
         target = target_of(state, levers)
         steps = self._choose(pool, levers, state, target)
-        return Slate(pool, levers, state, self.rule, target, steps, self.policy_digest)
+        return slate_from(pool, levers, state, self.rule, target, steps, self.policy_digest)
 
     def select_batch(
         self, pools: PoolBatch, levers: Any, states: Any = NEUTRAL, *, trace: bool = True, threads: int | None = None

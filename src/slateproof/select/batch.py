@@ -138,7 +138,7 @@ def _run_chunk(work: Work, first: int, last: int) -> Floats:
         lower, higher, work.target, rule.window, rule.target_gain, rule.novelty, levers.exploration, levers.diversity,
         rule.dissimilarity == "mean", rule.kind == "top-k",
         work.places, work.numbers, work.known if keep else _NO_KNOWN, kept,
-        np.empty(2 * steps + largest, np.int64), np.empty(4 * steps + largest), spare, *scratch(largest, steps),
+        np.empty(2 * steps + largest, np.int64), np.empty(4 * steps + largest), spare, scratch(largest, steps),
     )  # fmt: skip
     if wrong >= 0:
         rule_text = "the objective must stay finite; scores, weights or similarities are too large"

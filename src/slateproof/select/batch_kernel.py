@@ -20,12 +20,12 @@ def greedy_chunk(
     lower: float, higher: float,
     target: Any, window: float, gain: float, novelty: float, exploration: Any, diversity: Any, mean: bool, raw: bool,
     out_places: Any, out_numbers: Any, out_known: Any, out_kept: Any,
-    places: Any, numbers: Any, kept: Any, spare_places: Any, spare_numbers: Any,
+    places: Any, numbers: Any, kept: Any, spare: Any,
 ) -> Any:  # fmt: skip
     """Slates of pools ``first:last``; returns (how many similarities were kept, pool and place of an overflow or -1).
 
     ``matrices`` holds one matrix per pool where ``matrix_starts`` says so; else ``matrix`` is the one of all. With ``raw`` all
-    levers but the size are ignored (top-K). ``targets`` begins with candidate ``targets_from``. The last five arrays are scratch
+    levers but the size are ignored (top-K). ``targets`` begins with candidate ``targets_from``. The last four arrays are scratch
     for the largest pool.
     """
     used = 0
@@ -42,7 +42,7 @@ def greedy_chunk(
             shown[shown_starts[b - first] : shown_starts[b - first + 1]],
             source, vectors, its_matrix, n if own and kind == MATRIX else stride, ptr, tags, low, high,
             target[b], window, gain, novelty, alpha, lam, mean,
-            places[: 2 * k + n], numbers[: 4 * k + n], kept[:n, :k], spare_places, spare_numbers,
+            places[: 2 * k + n], numbers[: 4 * k + n], kept[:n, :k], spare,
         )  # fmt: skip
         if wrong >= 0:
             return used, b, wrong

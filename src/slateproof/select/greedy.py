@@ -80,7 +80,8 @@ class GreedySelector(Stepwise):
         return cls(chosen.target_gain, chosen.window, chosen.novelty)
 
     def _choose(self, pool: Pool, levers: Levers, state: State, target: float) -> Steps:
-        return run_greedy(pool, self.rule, levers, target, pool.ranks_of(state.shown_set))
+        shown = pool.ranks_of(state.shown_set) if state.shown else NO_RANKS
+        return run_greedy(pool, self.rule, levers, target, shown)
 
 
 class TopKSelector(Stepwise):

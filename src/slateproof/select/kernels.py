@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["greedy", "jaccard", "overtakes", "shape", "similarity_group"]
+from slateproof.select.lanes import LANES, eight_dots
 
-LANES = 8
-"""Similarities computed side by side: eight independent sums hide the latency of one addition after the other."""
+__all__ = ["LANES", "greedy", "jaccard", "overtakes", "shape", "similarity_group"]
 
 compiled = njit(cache=True, nogil=True, _nrt=False)
 """Without Numba's reference counting: the kernels allocate nothing, and counting would take most of their time."""
@@ -71,33 +70,12 @@ def jaccard(ptr: Any, tags: Any, a: int, b: int) -> float:
 
 
 @compiled
-def dot_group(vectors: Any, lanes: Any, other: int, out: Any) -> None:
-    """Eight dot products against one row, each summed in index order."""
-    y = vectors[other]
-    r0, r1, r2, r3 = vectors[lanes[0]], vectors[lanes[1]], vectors[lanes[2]], vectors[lanes[3]]
-    r4, r5, r6, r7 = vectors[lanes[4]], vectors[lanes[5]], vectors[lanes[6]], vectors[lanes[7]]
-    a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = 0.0
-    for k in range(y.size):
-        x = np.float64(y[k])
-        a0 += np.float64(r0[k]) * x
-        a1 += np.float64(r1[k]) * x
-        a2 += np.float64(r2[k]) * x
-        a3 += np.float64(r3[k]) * x
-        a4 += np.float64(r4[k]) * x
-        a5 += np.float64(r5[k]) * x
-        a6 += np.float64(r6[k]) * x
-        a7 += np.float64(r7[k]) * x
-    out[0], out[1], out[2], out[3] = a0, a1, a2, a3
-    out[4], out[5], out[6], out[7] = a4, a5, a6, a7
-
-
-@compiled
 def similarity_group(
     kind: int, vectors: Any, matrix: Any, stride: int, ptr: Any, tags: Any, lanes: Any, other: int, out: Any
 ) -> None:
     """Similarities of the eight rows ``lanes`` to the row ``other``; ``matrix`` is flat, ``stride`` entries per row."""
     if kind == VECTORS:
-        dot_group(vectors, lanes, other, out)
+        eight_dots(vectors, lanes, other, out)
         return
     for lane in range(LANES):
         if kind == MATRIX:
@@ -272,7 +250,7 @@ def greedy(
     scores: Any, targets: Any, widths: Any, rank: Any, rows: Any, shown: Any,
     kind: int, vectors: Any, matrix: Any, stride: int, ptr: Any, tags: Any, lower: float, higher: float,
     target: float, window: float, gain: float, novelty: float, exploration: float, diversity: float, mean: bool,
-    places: Any, numbers: Any, kept: Any, spare_places: Any, spare_numbers: Any,
+    places: Any, numbers: Any, kept: Any, spare: Any,
 ) -> int:  # fmt: skip
     """The paper's default selector, evaluated lazily.
 
@@ -283,19 +261,19 @@ def greedy(
 
     ``rows`` maps candidates to rows of the similarity source (empty: the identity). Out: ``places`` (chosen K, runners K, known n),
     ``numbers`` (objective and similarity of the chosen, then of the runner-up, K each; shaped n) and ``kept``, (n, K) for the
-    similarities or (0, 0) where they are not kept. ``spare_places`` (2 n + n / 8 + 9) and ``spare_numbers`` (5 n + K + 8) are
-    scratch: the kernel allocates nothing. Returns -1, or the position whose objective is not finite.
+    similarities or (0, 0) where they are not kept. ``spare`` (7 n + K + n / 8 + 17 words) is scratch: the kernel allocates
+    nothing. Returns -1, or the position whose objective is not finite.
     """
     n = scores.size
     steps = (places.size - n) // 2
     chosen, runners, known = places[:steps], places[steps : 2 * steps], places[2 * steps :]
     chosen_value, chosen_sim = numbers[:steps], numbers[steps : 2 * steps]
     runner_value, runner_sim = numbers[2 * steps : 3 * steps], numbers[3 * steps : 4 * steps]
-    base, bonus, bound = spare_numbers[:n], spare_numbers[n : 2 * n], spare_numbers[2 * n : 3 * n]
-    penalty, upper = spare_numbers[3 * n : 4 * n], spare_numbers[4 * n : 5 * n]
-    lows, fresh = spare_numbers[5 * n : 5 * n + steps], spare_numbers[5 * n + steps : 5 * n + steps + LANES]
-    heap, order = spare_places[:n], spare_places[n : 2 * n]
-    lanes, tile_known = spare_places[2 * n : 2 * n + LANES], spare_places[2 * n + LANES :]
+    base, bonus, bound = spare[:n], spare[n : 2 * n], spare[2 * n : 3 * n]
+    penalty, upper = spare[3 * n : 4 * n], spare[4 * n : 5 * n]
+    lows, fresh = spare[5 * n : 5 * n + steps], spare[5 * n + steps : 5 * n + steps + LANES]
+    whole = spare[5 * n + steps + LANES :].view(np.int64)
+    heap, order, lanes, tile_known = whole[:n], whole[n : 2 * n], whole[2 * n : 2 * n + LANES], whole[2 * n + LANES :]
     shaped = numbers[4 * steps :]
     shape(scores, targets, widths, target, window, gain, exploration, shaped)
     mark_novel(rank, shown, novelty, bonus)

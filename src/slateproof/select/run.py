@@ -12,6 +12,7 @@ from slateproof.select.kernels import LANES, greedy
 from slateproof.types import Levers, Pool, Rule, Steps
 from slateproof.types.columns import Floats, Ints, frozen
 from slateproof.types.similarity import NONE
+from slateproof.types.steps import steps_of
 
 __all__ = ["EMPTY", "NO_RANKS", "TOP_K", "run_greedy", "scratch"]
 
@@ -35,19 +36,16 @@ def run_greedy(pool: Pool, rule: Rule, levers: Levers, target: float, shown: Int
         pool.rank, pool.rows, shown,
         source.code, source.vectors, source.flat, source.rows, source.tag_ptr, source.tag_ids, source.lower, source.higher,
         target, rule.window, rule.target_gain, rule.novelty, levers.exploration, levers.diversity, rule.dissimilarity == "mean",
-        places, numbers, kept, *scratch(n, k),
+        places, numbers, kept, scratch(n, k),
     )  # fmt: skip
     if wrong >= 0:
         raise overflow(pool, wrong)
-    places.setflags(write=False)
-    numbers.setflags(write=False)
-    kept.setflags(write=False)
-    return Steps(k, places, numbers, kept)
+    return steps_of(k, places, numbers, kept)
 
 
-def scratch(n: int, k: int) -> tuple[Ints, Floats]:
-    """Room for one call of the kernel on up to ``n`` candidates and ``k`` steps."""
-    return np.empty(2 * n + n // LANES + LANES + 1, np.int64), np.empty(5 * n + k + LANES)
+def scratch(n: int, k: int) -> Floats:
+    """Room for one call of the kernel on up to ``n`` candidates and ``k`` steps, in words of eight bytes."""
+    return np.empty(7 * n + k + n // LANES + 2 * LANES + 1)
 
 
 def overflow(pool: Pool, place: int) -> InvalidInput:

@@ -114,10 +114,9 @@ class Catalog:
         wrong, place = check_catalog_pool(rows, mu, sigma, self.targets, facts, seen)
         if wrong != CLEAN:
             raise _refusal(wrong, self.ids[int(rows[place])], mu, sigma, place)
-        rows.setflags(write=False)
-        mu.setflags(write=False)
-        sigma.setflags(write=False)
-        facts.setflags(write=False)
+        column: Any
+        for column in (rows, mu, sigma, facts):
+            column.setflags(False)  # the first argument is ``write``
         return Pool._trusted(
             _ids=None, scores=mu, targets=facts, widths=None if widths is None else sigma,
             similarity=self.similarity, rows=rows, rank=rows, catalog=self,

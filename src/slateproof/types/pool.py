@@ -10,6 +10,7 @@ import numpy as np
 from slateproof.errors import InvalidInput
 from slateproof.types.columns import Floats, Ints, as_floats, check_range, frozen
 from slateproof.types.ids import ItemId, as_ids, rank_ids
+from slateproof.types.opened import open_twin
 from slateproof.types.similarity import NONE, Similarity
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class Pool:
         if sigma is not None:
             check_range(sigma, "widths", 0.0, np.inf, names)
         source, rows = _source(names, vectors, similarity, tags), frozen(np.arange(size))
+        object.__setattr__(self, "__class__", _OpenPool)
         _fill(
             self, _ids=names, scores=mu, targets=facts, widths=sigma,
             similarity=source, rows=rows, rank=frozen(rank), catalog=None,
@@ -76,7 +78,7 @@ class Pool:
     @classmethod
     def _trusted(cls, **fields: Any) -> Pool:
         """A pool of parts that were validated elsewhere (catalogue, batch)."""
-        pool = object.__new__(cls)
+        pool: Pool = _OpenPool()
         _fill(pool, **fields)
         return pool
 
@@ -174,7 +176,7 @@ _PARTS = ("_ids", "scores", "targets", "widths", "similarity", "rows", "rank", "
 
 
 def _fill(
-    pool: Pool,
+    pool: Any,
     *,
     _ids: tuple[ItemId, ...] | None,
     scores: Floats,
@@ -185,18 +187,14 @@ def _fill(
     rank: Ints,
     catalog: Catalog | None,
 ) -> None:
-    """Set every slot of a new pool: one call each, because this stands on the way of every selection."""
-    set_ = object.__setattr__
-    set_(pool, "_ids", _ids)
-    set_(pool, "scores", scores)
-    set_(pool, "targets", targets)
-    set_(pool, "widths", widths)
-    set_(pool, "similarity", similarity)
-    set_(pool, "rows", rows)
-    set_(pool, "rank", rank)
-    set_(pool, "catalog", catalog)
-    set_(pool, "_order", None)
-    set_(pool, "_positions", None)
+    """Set every slot of a new pool, whose guard is off, and close it: this stands on the way of every selection."""
+    pool._ids, pool.scores, pool.targets, pool.widths = _ids, scores, targets, widths
+    pool.similarity, pool.rows, pool.rank, pool.catalog = similarity, rows, rank, catalog
+    pool._order = pool._positions = None
+    pool.__class__ = Pool
+
+
+_OpenPool = open_twin(Pool)
 
 
 def _source(ids: tuple[ItemId, ...], vectors: Any, similarity: Any, tags: Any) -> Similarity:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,13 +11,14 @@ from slateproof.types.columns import Floats, Ints, frozen
 from slateproof.types.explain import Explanation
 from slateproof.types.ids import ItemId
 from slateproof.types.levers import Levers
+from slateproof.types.opened import open_twin
 from slateproof.types.pool import Pool
 from slateproof.types.rule import Rule
 from slateproof.types.state import State
 from slateproof.types.steps import SetChoice, Steps
 from slateproof.types.trace import Trace
 
-__all__ = ["Slate"]
+__all__ = ["Slate", "slate_from"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -88,3 +90,18 @@ class Slate:
     def _repr_html_(self) -> str:
         """A readable table where a notebook shows the slate."""
         return self.explain().to_html()
+
+
+_OpenSlate = open_twin(Slate)
+
+
+def slate_from(
+    pool: Pool, levers: Levers, state: State, rule: Rule, target: float, steps: Steps | SetChoice, policy_digest: str | None
+) -> Slate:
+    """``Slate(...)``, made quickly; stands on the way of every selection."""
+    slate: Any = _OpenSlate()
+    slate.pool, slate.levers, slate.state, slate.rule = pool, levers, state, rule
+    slate.target, slate.steps, slate.policy_digest = target, steps, policy_digest
+    slate.__class__ = Slate
+    made: Slate = slate
+    return made

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from slateproof.types.columns import Floats, Ints
+from slateproof.types.opened import open_twin
 
-__all__ = ["SetChoice", "Steps"]
+__all__ = ["SetChoice", "Steps", "steps_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +72,22 @@ class Steps:
     def evaluations(self) -> int:
         """How many similarities were computed, of the K n possible."""
         return int(self.known.sum())
+
+
+_OpenSteps = open_twin(Steps)
+
+
+def steps_of(size: int, places: Ints, numbers: Floats, similarities: Floats | None) -> Steps:
+    """``Steps`` of arrays that nobody else holds, closed for writing here; stands on the way of every selection."""
+    array: Any
+    for array in (places, numbers, similarities):
+        if array is not None:
+            array.setflags(False)  # the first argument is ``write``; by name it takes twice as long
+    steps: Any = _OpenSteps()
+    steps.size, steps.places, steps.numbers, steps.similarities = size, places, numbers, similarities
+    steps.__class__ = Steps
+    made: Steps = steps
+    return made
 
 
 @dataclass(frozen=True, slots=True, eq=False)

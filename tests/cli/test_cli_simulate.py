@@ -66,6 +66,33 @@ def test_a_second_call_reads_what_is_finished(config: Path, tmp_path: Path) -> N
         assert len(opened) == 2 * 3 * 4  # nothing was played, nothing is logged twice
 
 
+def test_places_that_cannot_be_used_are_refused_before_anything_is_fitted(config: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    for words, message in (
+        (("--out", tmp_path / "file"), "out: cannot be written"),
+        (("--out", tmp_path / "file" / "below"), "out: cannot be written"),
+        (("--out", tmp_path / "out", "--log", tmp_path / "file"), "log: must be a folder"),
+        (("--out", tmp_path / "out", "--key", tmp_path / "key.pem"), "key: signs a log"),
+    ):
+        failed = call(config, *words)
+        assert isinstance(failed.exception, InvalidInput)
+        assert message in str(failed.exception)
+    assert (tmp_path / "file").read_text() == "mine"
+    assert not (tmp_path / "out").exists()
+
+
+def test_stopping_says_how_to_go_on(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("slateproof.cli.simulate.play_all", stop)
+        stopped = call(config, "--out", tmp_path / "out")
+    assert stopped.exit_code != 0
+    assert "the same command goes on from there" in stopped.output
+    assert call(config, "--out", tmp_path / "out").exit_code == 0
+
+
 def test_refusals_come_before_anything_is_written(config: Path, tmp_path: Path) -> None:
     config.write_text(CONFIG.replace('"bkt"', '"bktt"'))
     failed = call(config, "--out", tmp_path / "out", "--log", tmp_path / "log")

@@ -168,6 +168,7 @@ def test_slates_are_those_of_the_scalar_selector() -> None:
         ({"anchor_weight": 1.5}, r"modes.anchor_weight: must lie in \[0, 1\] \(got 1.5\)"),
         ({"anchor_weight": 0.5}, "modes.anchor: must be named where there is an anchor_weight"),
         ({"score_noise": float("nan")}, "modes.score_noise"),
+        ({"novelty": -1.0}, r"modes.novelty: must be at least 0 \(got -1.0\)"),
         ({"removed": frozenset({"noise"})}, "modes.removed: must be among target, exploration, diversity, size"),
         ({"tier": "none"}, "modes.tier: must be one of standard, strong, locked"),
         ({"tier": "locked", "updates": False}, "modes.tier: disturbs updates, and this mode makes none"),

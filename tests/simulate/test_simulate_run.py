@@ -163,6 +163,24 @@ def test_damaged_results_are_refused(tmp_path: Path) -> None:
         play_all(setting, out)
 
 
+def test_options_that_a_loader_does_not_know_are_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"corpus.options: must be options of the loader of synthetic-education .*'userz'"):
+        prepare(config(corpus={"name": "synthetic-education", "options": {"userz": 3}}))
+    with pytest.raises(InvalidInput, match=r"corpus.users: must be"):
+        prepare(config(corpus={"name": "synthetic-education", "options": {"users": -3}}))
+    with pytest.raises(InvalidInput, match=r"corpus.data: oulad is read from a data folder"):
+        prepare(config(corpus={"name": "oulad"}))
+
+
+def test_the_manifest_is_of_the_data_not_of_their_folder(done: Path, tmp_path: Path) -> None:
+    """Moved data: the same run, which a session's rerun finds."""
+    moved = config(corpus=SMALL["corpus"] | {"data": str(tmp_path)})
+    assert json.loads((done / "report.json").read_text())["digest"] == run(moved, done).digest
+    whole = pq.read_table(done / "rounds" / "bkt.parquet")
+    again = rerun_session(done, "bkt", whole["session"][0].as_py(), data=str(tmp_path / "elsewhere"))
+    assert again.equals(whole.slice(0, 4))
+
+
 def test_pools_larger_than_the_corpus_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="pool_size: must be at most the 60 items of synthetic-education"):
         run(config(pool_size=61), tmp_path / "out")

@@ -8,6 +8,7 @@ import typer
 
 from slateproof.audit import AuditLog
 from slateproof.cli.progress import progress_bar, stepper
+from slateproof.errors import InvalidInput
 from slateproof.simulate import load_config, play_all, prepare
 
 __all__ = ["simulate"]
@@ -21,22 +22,30 @@ def simulate(
 ) -> None:
     """Play modes against simulated learners under matched pools and numbers, and compare them session by session."""
     wanted = load_config(config)
-    with progress_bar("fitting", None) as advance:
-        setting = prepare(wanted, out, stepper(advance))
-    audit = None if log is None else _open_log(log, key)
+    if key is not None and log is None:
+        raise InvalidInput("key", "signs a log: name it with --log", str(key))
+    audit = None if log is None or not _holds_something(log) else AuditLog.open(log, key=key)
     try:
+        with progress_bar("fitting", None) as advance:
+            setting = prepare(wanted, out, stepper(advance))
+        if log is not None and audit is None:
+            audit = AuditLog.create(log, level="replay", key=key)
         with progress_bar("simulating", None) as advance:
             report = play_all(setting, out, audit, stepper(advance))
+    except KeyboardInterrupt:
+        typer.echo(f"stopped; what is finished stays in {out}, and the same command goes on from there", err=True)
+        raise
     finally:
         if audit is not None:
             audit.close()
     typer.echo(report.to_text())
-    typer.echo(f"wrote {out}: manifest.json, report.json, sessions.parquet, rounds/MODE.parquet, models/")
+    typer.echo(f"\nwrote {out}: manifest.json, report.json, sessions.parquet, rounds/MODE.parquet, models/")
     if audit is not None:
         typer.echo(f"logged to {log}; check it with: slateproof verify {log}")
 
 
-def _open_log(path: Path, key: Path | None) -> AuditLog:
-    if path.exists() and any(path.iterdir()):
-        return AuditLog.open(path, key=key)
-    return AuditLog.create(path, level="replay", key=key)
+def _holds_something(log: Path) -> bool:
+    """Whether there is a log to open; a file is none."""
+    if log.exists() and not log.is_dir():
+        raise InvalidInput("log", "must be a folder", str(log))
+    return log.is_dir() and any(log.iterdir())

@@ -6,6 +6,7 @@ Scope: none; settings.
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -16,7 +17,7 @@ from slateproof.errors import InvalidInput
 from slateproof.learn.registry import LEARNERS
 from slateproof.select import preset
 from slateproof.simulate.calibration import Calibration, calibrate
-from slateproof.simulate.modes import MODES, PRIVATE, Mode, mode
+from slateproof.simulate.modes import GRADIENTS, MODES, PRIVATE, VARIANTS, Mode, mode
 from slateproof.simulate.plan import World
 from slateproof.simulate.profiles import PROFILES, profile
 from slateproof.simulate.responses import Core, ResponseModel, response_model
@@ -50,6 +51,13 @@ class LeverSection(_Section):
     diversity: float = 0.0
     size: int = 5
 
+    def made(self) -> Levers:
+        """The levers."""
+        try:
+            return Levers(**self.model_dump())
+        except InvalidInput as why:
+            raise InvalidInput(f"levers.{why.field}", why.rule, why.value) from why
+
 
 class ModeSection(_Section):
     """``[[mode]]``: a variant of a known mode (``base``) under another name; what is not given stays as it is there."""
@@ -71,25 +79,36 @@ class ModeSection(_Section):
     verified: bool | None = None
 
     def made(self) -> Mode:
-        """The mode."""
+        """The mode; a refusal says which one."""
+        try:
+            return self._made()
+        except InvalidInput as why:
+            field = f"mode.{why.field.removeprefix('modes.')}"
+            raise InvalidInput(field, why.rule, why.value, where=f"[[mode]] {self.name}") from why
+
+    def _made(self) -> Mode:
         given = {k: v for k, v in self.model_dump(exclude={"name", "base", "levers", "removed"}).items() if v is not None}
         for field in ("learner", "anchor"):
             if field in given and given[field] not in (*LEARNERS, PRIVATE):
-                raise InvalidInput(f"mode.{field}", f"must be one of {', '.join((*LEARNERS, PRIVATE))}", given[field])
+                raise InvalidInput(field, f"must be one of {', '.join((*LEARNERS, PRIVATE))}", given[field])
         if self.levers is not None:
-            given["levers"] = Levers(**self.levers.model_dump())
+            given["levers"] = self.levers.made()
         if self.removed is not None:
             given["removed"] = frozenset(self.removed)
-        base = mode(self.base)
-        return Mode(**{name: getattr(base, name) for name in Mode.__dataclass_fields__} | given | {"name": self.name})
+        if self.base not in {**MODES, **VARIANTS}:
+            raise InvalidInput("base", f"must be among {', '.join({**MODES, **VARIANTS})}", self.base)
+        made = replace(mode(self.base), name=self.name, **given)
+        if made.tier is not None and made.learner not in GRADIENTS:
+            raise InvalidInput("tier", f"needs a learner with an online gradient: {' or '.join(GRADIENTS)}", made.learner)
+        return made
 
 
 class Config(_Section):
     """A run. ``modes`` are names of known modes; ``mode`` adds variants. ``parameters`` override those of response models by name.
 
-    ``calibrate`` fits level, slopes and attempts of the four response models to the corpus before the run (not those given in
-    ``parameters``, not ``legacy``). ``similarity``: "item-tower" takes the two-tower's item vectors for the whole run, "tags" the
-    corpus'. ``reference`` is the mode that paired differences are taken against.
+    ``calibrate`` fits level and slopes of correctness of the four response models to the corpus before the run (not those given
+    in ``parameters``, not ``legacy``). ``similarity``: "item-tower" takes the two-tower's item vectors for the whole run, "tags"
+    the corpus'. ``reference`` is the mode that paired differences are taken against.
     """
 
     seed: Annotated[int, Field(ge=0)] = 42

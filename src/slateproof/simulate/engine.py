@@ -110,6 +110,7 @@ def play(
             ticker(len(plan.sessions))
     if log is not None:
         log.commit()
+        loop.clock.lap("log")
     return recorder.rounds(mode, constants, loop.minds.ledger)
 
 

@@ -52,8 +52,9 @@ def _levers(mode: Mode, config: Config) -> dict[str, Any]:
 
 
 def digest_of(manifest: dict[str, Any]) -> str:
-    """SHA-256 over the manifest as JSON with sorted keys."""
-    return hashlib.sha256(b"slateproof simulation 1\n" + _text(manifest).encode()).hexdigest()
+    """SHA-256 over the manifest as JSON with sorted keys; where the data folder is does not count, what was in it does."""
+    config = manifest["config"] | {"corpus": {k: v for k, v in manifest["config"]["corpus"].items() if k != "data"}}
+    return hashlib.sha256(b"slateproof simulation 1\n" + _text(manifest | {"config": config}).encode()).hexdigest()
 
 
 def check_or_write(out: Path, manifest: dict[str, Any]) -> str:
@@ -64,10 +65,13 @@ def check_or_write(out: Path, manifest: dict[str, Any]) -> str:
         if held != digest:
             raise InvalidInput("out", f"holds a run of another manifest ({held[:12]}; this one is {digest[:12]})", str(out))
         return digest
-    if out.exists() and any(out.iterdir()):
-        raise InvalidInput("out", "must be an empty folder, or one that holds this run", str(out))
-    out.mkdir(parents=True, exist_ok=True)
-    write_json(path, manifest | {"digest": digest})
+    try:
+        if out.exists() and any(out.iterdir()):
+            raise InvalidInput("out", "must be an empty folder, or one that holds this run", str(out))
+        out.mkdir(parents=True, exist_ok=True)
+        write_json(path, manifest | {"digest": digest})
+    except OSError as why:
+        raise InvalidInput("out", f"cannot be written ({why.strerror})", str(out)) from why
     return digest
 
 

@@ -16,10 +16,13 @@ from slateproof.select.base import BaseSelector
 from slateproof.types import LeverBatch, Levers
 from slateproof.types.columns import Floats, finite_scalar
 
-__all__ = ["MODES", "NOISE", "PRIVATE", "TERMS", "TIERS", "VARIANTS", "Mode", "Tier", "mode"]
+__all__ = ["GRADIENTS", "MODES", "NOISE", "PRIVATE", "TERMS", "TIERS", "VARIANTS", "Mode", "Tier", "mode"]
 
 PRIVATE = "private-two-tower"
 """The two-tower trained under differential privacy with public side inputs only; ``learners`` makes it."""
+
+GRADIENTS = ("two-tower", PRIVATE)
+"""Learners whose online update has a gradient that a tier can disturb."""
 
 NOISE = 0.05
 """Standard deviation of the score noise of the ``-noise`` modes, on scores in [0, 1]."""
@@ -82,8 +85,10 @@ class Mode:
         if self.selector not in get_args(Kind):
             raise InvalidInput("modes.selector", f"must be one of {', '.join(get_args(Kind))}", self.selector)
         finite_scalar(self.anchor_weight, "modes.anchor_weight", 0.0, 1.0)
-        finite_scalar(self.score_noise, "modes.score_noise", 0.0)
-        if (self.anchor is None) != (self.anchor_weight == 0.0) and self.anchor is None:
+        for field in ("score_noise", "target_gain", "novelty"):
+            if getattr(self, field) is not None:
+                finite_scalar(getattr(self, field), f"modes.{field}", 0.0)
+        if self.anchor is None and self.anchor_weight > 0.0:
             raise InvalidInput("modes.anchor", "must be named where there is an anchor_weight", self.anchor)
         for term in sorted(self.removed - set(TERMS)):
             raise InvalidInput("modes.removed", f"must be among {', '.join(TERMS)}", term)

@@ -96,7 +96,7 @@ def play_all(setting: Setting, out: str | Path, log: RoundLog | None = None, pro
 
 def prepare(config: Config, folder: Path | None = None, progress: Progress | None = None) -> Setting:
     """Load, calibrate, fit (or read the models in ``folder``), draw the pools; write or check the manifest in a folder."""
-    corpus = corpora.load(config.corpus.name, config.corpus.data, **config.corpus.options)
+    corpus = _corpus(config)
     if config.pool_size > len(corpus.items):
         raise InvalidInput("pool_size", f"must be at most the {len(corpus.items)} items of {corpus.label}", config.pool_size)
     fit = config.fitted(corpus, World.of(corpus, catalog_of(corpus)))
@@ -112,6 +112,18 @@ def prepare(config: Config, folder: Path | None = None, progress: Progress | Non
     worlds = {mode.name: _world(mode, common, scorers) for mode in config.all_modes()}
     plan = Plan.of(common, models, config.profiles, config.copies, config.rounds, config.pool_size, config.seed)
     return Setting(config, corpus, plan, fit, scorers, worlds, manifest)
+
+
+def _corpus(config: Config) -> Corpus:
+    asked = config.corpus
+    try:
+        return corpora.load(asked.name, asked.data, **asked.options)
+    except TypeError as why:
+        if "unexpected keyword argument" not in str(why):
+            raise
+        raise InvalidInput("corpus.options", f"must be options of the loader of {asked.name} ({why})") from why
+    except InvalidInput as why:
+        raise InvalidInput(f"corpus.{why.field}", why.rule, why.value, where=why.where) from why
 
 
 def _world(mode: Mode, common: World, scorers: Mapping[str, Scorer]) -> World:

@@ -40,12 +40,15 @@ MODELS: Mapping[str, type[Any]] = MappingProxyType({m.name: m for m in (IRT, MIR
 
 
 def response_model(name: str, **parameters: Any) -> ResponseModel:
-    """The model of a name with the given parameters; unknown names and parameters are refused."""
+    """The model of a name with the given parameters; unknown names and parameters are refused, values out of range too."""
     if name not in MODELS:
         raise InvalidInput("models", f"must be among {', '.join(MODELS)}", name)
     known = [field.name for field in fields(MODELS[name])]
     for parameter in parameters:
         if parameter not in known:
             raise InvalidInput(f"parameters.{name}", f"has only {', '.join(known)}", parameter)
-    made: ResponseModel = MODELS[name](**parameters)
+    try:
+        made: ResponseModel = MODELS[name](**parameters)
+    except InvalidInput as why:
+        raise InvalidInput(f"parameters.{name}.{why.field}", why.rule, why.value, where=why.where) from why
     return made

@@ -129,7 +129,7 @@ def _run_chunk(work: Work, first: int, last: int) -> Floats:
     lower, higher = (source.lower, source.higher) if matrices is None else (matrices.lower, matrices.higher)
     # A catalogue's targets are looked up as they are needed: a column for the whole batch would be as large as the scores.
     targets = (_or_empty(pools.targets), 0) if pools.catalog is None else (pools.targets_between(first, last), pools.offsets[first])
-    kept, spare = np.empty(room), np.empty((largest, steps) if keep else (0, 0))
+    kept, spare = np.empty(room + steps), np.empty((largest, steps) if keep else (0, 0))
     used, wrong, place = greedy_chunk(
         first, last, pools.offsets, work.starts,
         pools.scores, *targets, _or_empty(pools.widths), pools.rank, pools.rows, shown_starts, shown,

@@ -7,9 +7,30 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from slateproof.select.kernels import MATRIX, NONE, compiled, greedy
 
 __all__ = ["greedy_chunk"]
+
+
+@compiled
+def pack(known: Any, kept: Any, asked: Any, out: Any, used: int) -> int:
+    """Append ``kept[i, :known[i]]`` of every candidate to ``out[:used]``; return how much of ``out`` is used now.
+
+    Candidates that were asked for nothing are skipped without a branch to mispredict, and whole rows are copied: what lies beyond
+    ``known`` is overwritten by the next, so ``out`` needs room for one row more. ``asked`` is scratch.
+    """
+    count = 0
+    for i in range(known.size):
+        asked[count] = i
+        count += known[i] > 0
+    for place in range(count):
+        row = kept[asked[place]]
+        for p in range(row.size):
+            out[used + p] = row[p]
+        used += known[asked[place]]
+    return used
 
 
 @compiled
@@ -51,10 +72,8 @@ def greedy_chunk(
             for part in range(4):
                 out_numbers[part, s + q] = numbers[part * k + q]
         if out_known.size:
+            known = places[2 * k : 2 * k + n]
             for i in range(n):
-                known = places[2 * k + i]
-                out_known[a + i] = known
-                for p in range(known):
-                    out_kept[used + p] = kept[i, p]
-                used += known
+                out_known[a + i] = known[i]
+            used = pack(known, kept[:n, :k], spare.view(np.int64), out_kept, used)
     return used, -1, -1

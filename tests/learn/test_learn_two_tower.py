@@ -14,6 +14,7 @@ from conformance import LearnerConformance, contexts, feedback, pools
 
 from slateproof import corpora as data
 from slateproof.errors import InvalidInput
+from slateproof.learn.features import training_difficulty
 from slateproof.learn.metrics import auc
 from slateproof.learn.protocol import Context, Feedback
 from slateproof.learn.two_tower import TwoTower, towers_for
@@ -103,7 +104,7 @@ def test_the_score_is_the_formula(corpus: data.Corpus, scorer) -> None:
     for place, item in enumerate(items):
         tags = corpus.items.tag_vectors()[item]
         x = m["item_first"] @ m["embedding"][item] + m["tag_weight"] @ tags + m["item_first_bias"]
-        x += (corpus.items.difficulty[item] - 0.5) * m["difficulty_weight"]
+        x += (training_difficulty(corpus)[item] - 0.5) * m["difficulty_weight"]
         v = m["item_second"] @ np.maximum(x, 0)
         cosine = u @ v / np.linalg.norm(u) / np.linalg.norm(v)
         heat = 0.25 * 16 ** (1 / (1 + np.exp(-m["heat"])))

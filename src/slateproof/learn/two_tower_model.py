@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from slateproof.corpora import Corpus
+from slateproof.learn.features import training_difficulty
 from slateproof.learn.two_tower_data import Rounds
 
 __all__ = [
@@ -85,8 +86,11 @@ class Towers(eqx.Module):
 
 
 def facts_of(corpus: Corpus, *, fixed: bool = False) -> Facts:
-    """Difficulty and tags of the catalogue. ``fixed`` replaces d(i), which comes from protected responses, by .5."""
-    difficulty = np.full(len(corpus.items), 0.5) if fixed else corpus.items.difficulty
+    """Difficulty among training users (``features.training_difficulty``) and tags; ``fixed`` takes .5 for the difficulty.
+
+    The corpus' own d(i) counts held-out answers: a tower that reads it has seen what it is tested on.
+    """
+    difficulty = np.full(len(corpus.items), 0.5) if fixed else training_difficulty(corpus)
     return Facts(jnp.asarray(difficulty, jnp.float32), jnp.asarray(corpus.items.tag_vectors(), jnp.float32))
 
 

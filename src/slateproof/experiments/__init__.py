@@ -6,8 +6,9 @@ Scope: none; measurements.
 """
 
 from slateproof.experiments.core import Experiment, Result, Table, Task
-from slateproof.experiments.registry import EXPERIMENTS
+from slateproof.experiments.registry import EXPERIMENTS, ordered
 from slateproof.experiments.run import Finished, Outcome, reproduce
+from slateproof.experiments.summary_page import summary_page
 from slateproof.experiments.verdicts import Ours, Published, Verdict, judge
 
 __all__ = [
@@ -22,5 +23,7 @@ __all__ = [
     "Task",
     "Verdict",
     "judge",
+    "ordered",
     "reproduce",
+    "summary_page",
 ]

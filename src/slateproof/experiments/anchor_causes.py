@@ -21,8 +21,10 @@ from slateproof.learn.blend import standardised
 from slateproof.learn.mf_bce import MFBCE
 from slateproof.types.columns import Floats
 
-__all__ = ["NULL", "WIDE", "cause_of", "exact_row", "null_rows", "trained_differently"]
+__all__ = ["BIASED", "NULL", "WIDE", "cause_of", "exact_row", "null_rows", "trained_differently"]
 
+BIASED = "mf-bce, 5 steps, biases"
+"""The library's own learner."""
 NULL = "none: normal scores"
 WIDE = 0.1
 """Standard deviation of initial factors that hides what five steps learn; the artifact has .01."""
@@ -31,9 +33,9 @@ WIDE = 0.1
 def trained_differently(
     corpus: Corpus, sigmas: Sequence[float], steps: Sequence[int], pools: int, candidates: int, k: int, seed: int
 ) -> list[Row]:
-    """Gaps and exact flips by training of the anchor: MF-BCE with more steps, with wide initial factors, and ALS."""
-    tried: list[tuple[str, Learner]] = [(f"mf-bce, {n} steps", MFBCE(steps=n)) for n in steps]
-    tried += [(f"mf-bce, initial sd {WIDE:g}", MFBCE(initial_sd=WIDE)), ("als", learner("als"))]
+    """Gaps and exact flips by training of the anchor: MF-BCE with biases, more steps, wide initial factors; and ALS."""
+    tried: list[tuple[str, Learner]] = [(f"mf-bce, {n} steps", MFBCE(steps=n, biases=False)) for n in steps]
+    tried += [(BIASED, MFBCE()), (f"mf-bce, initial sd {WIDE:g}", MFBCE(initial_sd=WIDE, biases=False)), ("als", learner("als"))]
     rows = []
     for name, made in tried:
         found = anchor_pools(corpus, made, pools, candidates, seed)

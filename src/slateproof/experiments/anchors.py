@@ -13,11 +13,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from slateproof.corpora import Corpus
-from slateproof.learn import Context, Learner
+from slateproof.learn import Context, Learner, learner
 from slateproof.learn.blend import standardised
+from slateproof.learn.mf_bce import MFBCE
 from slateproof.types.columns import Floats, Ints
 
-__all__ = ["AnchorPools", "anchor_pools"]
+__all__ = ["ANCHORS", "AnchorPools", "anchor_of", "anchor_pools"]
+
+ANCHORS = ("mf-bce", "als")
+"""What the paper calls ALS, first; then alternating least squares."""
+
+
+def anchor_of(name: str) -> Learner:
+    """The anchor of a raw-ranking experiment.
+
+    MF-BCE here has factors only. The paper does not say whether its factorisation has biases, and it matters on sparse ratings:
+    five Adam steps move every bias by about .05 whatever its ratings say beyond their sign, so scores pile up on two levels.
+    `real-anchor` shows both.
+    """
+    return MFBCE(biases=False) if name == ANCHORS[0] else learner(name)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

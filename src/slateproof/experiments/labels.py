@@ -16,7 +16,7 @@ COVERED: Mapping[str, str] = MappingProxyType(
         "tab:main-evidence-map": "evidence-map",
         "fig:topk-flip-theorem": "fixed-margin",
         "fig:real-anchor-heatmaps": "real-anchor",
-        "tab:datasets-app": "corpus-summary",
+        "tab:datasets-app": "corpora",
         "fig:sim-validation-app": "simulator",
         "tab:dp-hyperparams-app": "ledger",
         "tab:rq1-summary-app": "closed-loop",

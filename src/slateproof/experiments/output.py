@@ -27,9 +27,12 @@ def write_result(out: Path, name: str, result: Result, manifest: Mapping[str, An
     files: dict[str, str | bytes] = {
         f"{name}.json": json.dumps(plain({**result.to_dict(), "manifest": dict(manifest)}), indent=1, ensure_ascii=False) + "\n",
         f"{name}.csv": csv_text(result.rows),
-        f"{name}-published.csv": csv_text([one.to_dict() for one in result.verdicts]),
-        f"{name}.tex": "\n".join([*(latex(one) for one in result.tables), verdict_latex(name, result.verdicts)]),
     }
+    tables = [latex(one) for one in result.tables]
+    if result.verdicts:
+        files[f"{name}-published.csv"] = csv_text([one.to_dict() for one in result.verdicts])
+        tables.append(verdict_latex(name, result.verdicts))
+    files[f"{name}.tex"] = "\n".join(tables)
     for figure in result.figures:
         files[f"{figure.name}.svg"] = to_svg(figure)
         files[f"{figure.name}.png"] = to_png(figure)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from slateproof.certify import topk
-from slateproof.experiments.anchors import anchor_pools
+from slateproof.experiments.anchors import ANCHORS, anchor_of, anchor_pools
 from slateproof.experiments.core import Experiment, Result, Row, Table, Task
 from slateproof.experiments.figures import Figure, Panel, Series
 from slateproof.experiments.published.pairwise_tail import CELLS
@@ -24,7 +24,6 @@ from slateproof.experiments.real_anchor import EDUCATION_FAMILIES
 from slateproof.experiments.stats import between
 from slateproof.experiments.sweep import Family
 from slateproof.experiments.verdicts import Ours, Published, Verdict, judge
-from slateproof.learn import learner
 from slateproof.types.columns import Floats
 
 __all__ = ["EXPERIMENT", "PairwiseTail", "run", "true_scales"]
@@ -51,7 +50,7 @@ def run(task: Task) -> Result:
     if not here:
         return Result({}, verdicts=tuple(_verdicts([])), skipped=skipped)
     corpus = task.corpora.get("oulad")
-    scores = anchor_pools(corpus, learner("mf-bce"), config.pools, config.candidates, task.seed).scores
+    scores = anchor_pools(corpus, anchor_of(ANCHORS[0]), config.pools, config.candidates, task.seed).scores
     inside = np.asarray(topk.top(scores, config.size))
     rows: list[Row] = []
     for place, family in enumerate(EDUCATION_FAMILIES):

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from slateproof.experiments.claims import CLAIMS
 from slateproof.experiments.draw import to_svg
+from slateproof.experiments.figures import Figure
 from slateproof.experiments.output import shown
 from slateproof.experiments.verdicts import KINDS, count
 
@@ -18,7 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["render"]
 
 LONG = 14
-"""Rows beyond which a table is folded on the screen (paper always shows all)."""
+"""Rows beyond which a table is folded; what is folded is printed when it is opened."""
+
+MOST = 20
+"""Numbers that differ and are shown above the fold."""
+
+MAP = "evidence-map"
 
 MEANING = {
     "reproduced": "in the published interval, or within a stated tolerance",
@@ -49,18 +56,39 @@ def render(outcome: Outcome, manifest: Mapping[str, Any]) -> str:
         meaning=MEANING,
         quick=outcome.quick,
         seconds=outcome.seconds,
-        sections=[_section(part) for part in outcome.finished],
+        computing=outcome.computing,
+        count=len(outcome.finished),
+        groups=_groups(outcome),
         skipped=outcome.skipped,
         manifest=manifest,
         long=LONG,
     )
 
 
+def _groups(outcome: Outcome) -> list[dict[str, Any]]:
+    """Sections claim by claim; what belongs to no claim comes first, without a heading."""
+    sections = {part.experiment.name: _section(part) for part in outcome.finished}
+    rows = {row["claim"]: row for part in outcome.finished if part.experiment.name == MAP for row in part.result.rows}
+    named = {name for claim in CLAIMS for name in claim.experiments}
+    groups: list[dict[str, Any]] = [
+        {"key": "overview", "title": "", "sections": [one for name, one in sections.items() if name not in named]}
+    ]
+    for place, claim in enumerate(CLAIMS, 1):
+        kind = f"Claim {place}" if claim.published else "Beyond the paper"
+        found = {name: rows.get(claim.title, {}).get(name) for name in ("ours", "check", "holds", "numbers")}
+        mine = [sections[name] for name in claim.experiments if name in sections]
+        if mine:
+            facts = {"key": claim.key, "title": claim.title, "kind": kind, "published": claim.published}
+            groups.append({**facts, "sections": mine, **found})
+    return groups
+
+
 def _section(part: Finished) -> dict[str, Any]:
     experiment, result = part.experiment, part.result
-    verdicts = result.verdicts
-    causes = dict.fromkeys(one.cause for one in verdicts if one.cause is not None)
+    causes = dict.fromkeys(one.cause for one in result.verdicts if one.cause is not None)
     numbers = {cause: place for place, cause in enumerate(causes, 1)}
+    verdicts = [{**one.to_dict(), "number": numbers.get(one.cause) if one.cause else None} for one in result.verdicts]
+    off = [one for one in verdicts if one["verdict"] == "differs"][:MOST]
     return {
         "name": experiment.name,
         "title": experiment.title,
@@ -68,18 +96,25 @@ def _section(part: Finished) -> dict[str, Any]:
         "labels": experiment.labels,
         "state": part.state,
         "seconds": part.seconds,
-        "counts": count(verdicts),
+        "counts": count(result.verdicts),
         "total": len(verdicts),
         "notes": result.notes,
         "skipped": result.skipped,
-        "figures": [{"svg": to_svg(one), "caption": one.caption, "wide": len(one.panels) > 1} for one in result.figures],
+        "figures": [_figure(one) for one in result.figures],
         "tables": [_table(one.caption, one.columns, one.heads, one.rows) for one in result.tables],
-        "verdicts": [{**one.to_dict(), "number": numbers.get(one.cause) if one.cause else None} for one in verdicts],
+        "verdicts": verdicts,
+        "folded": len(verdicts) > LONG,
+        "off": off,
+        "rest": [one for one in verdicts if one not in off],
         "causes": list(causes),
         "constants": part.manifest["constants"],
         "corpora": result.corpora,
         "digest": part.manifest["digest"],
     }
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    return {"svg": to_svg(figure), "caption": figure.caption, "columns": min(figure.columns, len(figure.panels), 3)}
 
 
 def _table(caption: str, columns: Any, heads: Mapping[str, str], rows: Any) -> dict[str, Any]:

@@ -5,6 +5,8 @@ Scope: none.
 
 from __future__ import annotations
 
+import os
+import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
@@ -15,7 +17,7 @@ from slateproof.errors import InvalidInput
 from slateproof.experiments.cache import Cache, key_of
 from slateproof.experiments.core import Experiment, Result, Task
 from slateproof.experiments.output import plain, write_atomic, write_result
-from slateproof.experiments.registry import ordered
+from slateproof.experiments.registry import EXPERIMENTS, ordered
 from slateproof.experiments.report import render
 from slateproof.experiments.shelf import Shelf
 from slateproof.experiments.signature import code_version, of_value, versions
@@ -69,6 +71,11 @@ class Outcome:
         """0; with ``strict`` 1 if a number differs or anything was skipped."""
         return int(strict and (self.counts["differs"] > 0 or bool(self.skipped)))
 
+    @property
+    def computing(self) -> float:
+        """Seconds that the parts took when they were made; more than ``seconds`` where finished parts were used again."""
+        return sum(part.seconds for part in self.finished)
+
     def to_text(self) -> str:
         """A few lines to print: a line per experiment, totals, what was skipped, where the report is."""
         heads = ("experiment", *KINDS, "seconds", "")
@@ -93,6 +100,7 @@ def reproduce(
     quick: bool = False,
     progress: Told | None = None,
     *,
+    finished: Callable[[Finished], None] | None = None,
     command: str | None = None,
     seed: int = SEED,
 ) -> Outcome:
@@ -100,7 +108,7 @@ def reproduce(
 
     ``data`` is the folder of the corpora; what needs a missing corpus is left out, and ``Outcome.skipped`` says so. Finished parts
     are kept in ``out/.cache`` and used again where nothing that they depend on has changed. ``quick``: small samples. An unknown
-    name and a data folder that is not there are refused before anything runs.
+    name and a data folder that is not there are refused before anything runs. ``finished`` is called after every experiment.
     """
     chosen = ordered(names)
     folder = None if data is None else Path(data)
@@ -110,14 +118,16 @@ def reproduce(
     if target.exists() and not target.is_dir():
         raise InvalidInput("out", "is a file; it must be a folder", str(target))
     cache = Cache(target / ".cache")
-    finished: list[Finished] = []
+    parts: dict[str, Finished] = {}
     for experiment in chosen:
-        results = {part.experiment.name: part.result for part in finished if part.experiment.name in experiment.after}
+        results = {name: parts[name].result for name in experiment.after if name in parts}
         task = Task(experiment.config(quick), shelf, seed, _teller(progress, experiment.name), results)
-        part = _one(experiment, task, cache, quick, command)
+        part = parts[experiment.name] = _one(experiment, task, cache, quick, command)
         write_result(target, experiment.name, part.result, part.manifest)
-        finished.append(part)
-    outcome = Outcome(tuple(finished), target, quick, time.perf_counter() - start)
+        if finished is not None:
+            finished(part)
+    in_order = tuple(parts[name] for name in EXPERIMENTS if name in parts)
+    outcome = Outcome(in_order, target, quick, time.perf_counter() - start)
     write_atomic(target / "report.html", render(outcome, manifest(shelf, seed, quick, command)))
     return outcome
 
@@ -128,7 +138,7 @@ def _one(experiment: Experiment, task: Task, cache: Cache, quick: bool, command:
     start = time.perf_counter()
     if held is None:
         task.progress(0, 1, experiment.title)
-        fresh = experiment.run(task)
+        fresh = _run(experiment, task)
         result, seconds = Result.from_dict(plain(fresh.to_dict())), time.perf_counter() - start
         cache.write(experiment.name, key, result, seconds)
     else:
@@ -147,15 +157,22 @@ def _one(experiment: Experiment, task: Task, cache: Cache, quick: bool, command:
     return Finished(experiment, state, result, seconds, facts)
 
 
+def _run(experiment: Experiment, task: Task) -> Result:
+    """A refusal names the experiment that met it."""
+    try:
+        return experiment.run(task)
+    except InvalidInput as why:
+        raise InvalidInput(f"{experiment.name}: {why.field}", why.rule, why.value, where=why.where) from why
+
+
 def manifest(shelf: Shelf, seed: int, quick: bool, command: str | None) -> dict[str, Any]:
     """What a run was made with; no path of the machine and no time of day, so that reruns agree."""
-    import platform
-
     return {
         "command": command or "slateproof.experiments.reproduce",
         "quick": quick,
         "seed": seed,
         "python": platform.python_version(),
+        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "versions": versions(),
         "environment": of_value(versions())[:16],
     }

@@ -13,7 +13,7 @@ from scipy.stats import t as student
 
 from slateproof.types.columns import Floats
 
-__all__ = ["Line", "between", "fit_line", "median_error", "share_error", "smoothed"]
+__all__ = ["Line", "between", "fit_line", "median_error", "ratio_error", "share_error", "smoothed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,12 @@ def share_error(share: float, trials: int) -> float:
 def between(values: Floats) -> float:
     """Standard error of the mean of independent values (one per pool)."""
     return float(np.std(values, ddof=1) / np.sqrt(values.size)) if values.size > 1 else 0.0
+
+
+def ratio_error(above: Floats, below: Floats) -> float:
+    """Standard error of mean(above) / mean(below) over the same independent units, to first order."""
+    level = float(below.mean())
+    return 0.0 if level == 0.0 else between(above - above.mean() / level * below) / level
 
 
 def median_error(values: Floats) -> float:

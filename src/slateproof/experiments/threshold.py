@@ -15,15 +15,14 @@ from typing import Any
 import numpy as np
 
 from slateproof.experiments.anchor_causes import exact_row
-from slateproof.experiments.anchors import anchor_pools
+from slateproof.experiments.anchors import ANCHORS, anchor_of, anchor_pools
 from slateproof.experiments.core import Experiment, Result, Row, Table, Task
 from slateproof.experiments.figures import Figure, Panel, Series
 from slateproof.experiments.inhand import STANDS_FOR, in_hand, lacking
 from slateproof.experiments.published.threshold import CELLS
-from slateproof.experiments.real_anchor import ANCHORS, cells_of
+from slateproof.experiments.real_anchor import cells_of
 from slateproof.experiments.sweep import INDEPENDENT
 from slateproof.experiments.verdicts import Ours, Published, Verdict, judge
-from slateproof.learn import learner
 
 __all__ = ["EXPERIMENT", "Threshold", "run"]
 
@@ -60,12 +59,12 @@ def run(task: Task) -> Result:
             digests[f"{corpus.label}, rating ≥ {threshold:g}"] = corpus.digest
             facts = {"threshold": threshold, "positive_share": float(corpus.positive.mean()), "levels": _levels(corpus.response)}
             for anchor in ANCHORS:
-                pools = anchor_pools(corpus, learner(anchor), config.ratings_pools, config.candidates, task.seed)
+                pools = anchor_pools(corpus, anchor_of(anchor), config.ratings_pools, config.candidates, task.seed)
                 cells = cells_of(config, paper, corpus, anchor, pools, INDEPENDENT, task.seed)
                 rows += [{**cell, **facts} for cell in cells]
                 if anchor == ANCHORS[0]:
                     _add_many(
-                        config, rows[-len(cells) :], anchor_pools(corpus, learner(anchor), config.many, 100, task.seed).scores
+                        config, rows[-len(cells) :], anchor_pools(corpus, anchor_of(anchor), config.many, 100, task.seed).scores
                     )
     cut = {paper: lacking(task.corpora.get(name, like_at=config.thresholds[0])) for paper, name in found.items()}
     verdicts = _verdicts(rows, cut)
@@ -112,8 +111,8 @@ TITLES = {
     "relative_drop": "relative drop",
 }
 CAUSE = (
-    "Churn follows the gap that five full-batch steps of MF-BCE leave on a ratings corpus. `real-anchor` shows what other training "
-    "of the same anchor does to it; with alternating least squares, in the same table, most cells come close to the paper's."
+    "Churn follows the gap that five steps of MF-BCE leave, and pools are few: `real-anchor` shows what other training of the same "
+    "anchor does to it, and what alternating least squares gives stands in the same table."
 )
 
 

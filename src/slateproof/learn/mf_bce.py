@@ -2,7 +2,8 @@
 
 logit P(success of u on i) = p_u . q_i + b_u + b_i, with 32 factors drawn from N(0, .01^2) and biases 0, moved by five full-batch
 Adam steps (learning rate .01) on the mean binary cross-entropy of the training rows. No negatives are sampled. After five steps
-the anchor is hardly trained; that is the paper's configuration, and part of what is reproduced.
+the anchor is hardly trained; that is the paper's configuration, and part of what is reproduced. Whether the paper's anchor has
+biases is not stated; ``biases=False`` leaves them at 0.
 
 Scope: non-private; an anchor from this learner ends any end-to-end claim.
 """
@@ -56,6 +57,7 @@ class MFBCE:
     steps: int = 5
     learning_rate: float = 0.01
     initial_sd: float = 0.01
+    biases: bool = True
 
     name: ClassVar[str] = "mf-bce"
 
@@ -78,6 +80,8 @@ class MFBCE:
         for step in range(self.steps):
             dP, dQ = np.zeros_like(P), np.zeros_like(Q)
             loss = bce_gradient(user, item, corpus.positive[split.train], P, Q, dP, dQ)
+            if not self.biases:
+                dP[:, -1] = dQ[:, -1] = 0.0
             movers[0].move(P, dP)
             movers[1].move(Q, dQ)
             if progress is not None:

@@ -88,7 +88,9 @@ def _read(table: Any, catalog: Catalog | None) -> tuple[PoolBatch, list[InvalidI
         return _first_per_row(_EMPTY, bad)
     source, matrices = NONE, None
     if catalog is not None:
-        source = catalog.similarity
+        # Half the memory of the largest column that a batch adds to its input.
+        source, rank = catalog.similarity, frozen(rank.astype(np.int32))
+        rows = rank
     else:
         source, matrices, bad = _source(table, offsets, flat)
     return _first_per_row(

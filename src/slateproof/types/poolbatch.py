@@ -36,7 +36,7 @@ class PoolBatch:
     """B pools: the candidates of pool b stand at ``offsets[b]:offsets[b + 1]`` of every column.
 
     ``rank`` orders the candidates of one pool by id; it means nothing between pools. ``rows`` are their rows in ``source``, the
-    similarity source of all pools; with ``matrices`` each pool has its own matrix instead. ``names`` holds the ids as an Arrow
+    similarity source of all pools (both int32 where a table refers to a catalogue, else int64); with ``matrices`` each pool has its own matrix instead. ``names`` holds the ids as an Arrow
     column, or None where ``catalog`` has them; ``targets`` may be None too where it does (``targets_between``). Made by ``of`` and
     ``from_arrow``, which validate; what is refused in a ``Pool`` is refused here, with the number of the row.
 
@@ -133,6 +133,8 @@ class PoolBatch:
         if self.catalog is None:
             rank = frozen(np.argsort(np.argsort(rank, kind="stable"), kind="stable"))
             rows, source = frozen(np.arange(z - a)), self._source_of(b, a, z)
+        elif rows.dtype != np.int64:
+            rows = rank = frozen(rows.astype(np.int64))
         return Pool._trusted(
             _ids=None if self.names is None else tuple(self.names[a:z].to_pylist()),
             scores=self.scores[a:z],

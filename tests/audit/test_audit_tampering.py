@@ -107,6 +107,18 @@ def test_a_record_left_out_or_put_in_twice(log: tuple[Path, list[Checkpoint]]) -
     assert (problem.kind, problem.index) == ("misplaced", 12)
 
 
+def test_a_value_missing_in_a_list(log: tuple[Path, list[Checkpoint]]) -> None:
+    """The digest has no bytes for it, so no file of a log may hold one."""
+
+    def hollow(rows: list[dict[str, Any]]) -> None:
+        rows[2]["margins"][0] = None
+
+    rewrite(files(log[0])[1], hollow)
+    problem = first(log[0])
+    assert (problem.kind, problem.index) == ("unreadable", 4)
+    assert "margins holds a list with a value missing" in problem.message
+
+
 def test_a_file_gone_or_cut_short(log: tuple[Path, list[Checkpoint]]) -> None:
     path = files(log[0])[1]
     path.write_bytes(path.read_bytes()[:-100])
@@ -254,12 +266,30 @@ def test_withholding_shows(log: tuple[Path, list[Checkpoint]]) -> None:
 
     def drop(rows: list[dict[str, Any]]) -> None:
         rows[2]["scores"] = rows[2]["shaped"] = rows[2]["widths"] = rows[2]["targets"] = None
-        rows[2]["commitments"] = [found[place][2] if place == 6 else None for place in range(len(found))]
+        rows[2]["commitments"] = [found[place][2].tobytes() if place == 6 else None for place in range(len(found))]
 
     rewrite(files(log[0])[0], drop)
     problem = first(log[0])
     assert (problem.kind, problem.index) == ("withheld", 2)
     assert "scores" in problem.message
+
+
+def test_a_commitment_of_the_wrong_length_is_none(log: tuple[Path, list[Checkpoint]]) -> None:
+    """Two neighbours that together have the right bytes, cut at another place, are not the commitments that were made."""
+    batch = pq.read_table(files(log[0])[0]).combine_chunks().to_batches()[0]
+    found = [column[2].tobytes() for column in commitments_of(batch, Store.open(log[0]).secret)[0]]
+
+    def shift(rows: list[dict[str, Any]]) -> None:
+        whole = found[6] + found[7]
+        rows[2]["commitments"] = [None] * 6 + [whole[:31], whole[31:]] + [None] * 3
+        for name in ("scores", "shaped", "widths", "targets", "similarity_kind", "similarity_lower", "similarity_higher"):
+            rows[2][name] = None
+        for name in ("similarity_known", "similarity_values", "similarity_table"):
+            rows[2][name] = None
+
+    rewrite(files(log[0])[0], shift)
+    problem = first(log[0])
+    assert (problem.kind, problem.index) == ("changed", 2)
 
 
 def test_the_report_reads_as_text_and_json(log: tuple[Path, list[Checkpoint]]) -> None:

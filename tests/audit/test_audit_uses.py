@@ -17,7 +17,7 @@ from audit_world import KEY, SCOPE, slates, write_log
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slateproof.audit import AuditLog, LogUnreadable, diff, masked_copy, pseudonym, show, verify_log
+from slateproof.audit import AuditLog, DamagedRecord, LogUnreadable, diff, masked_copy, pseudonym, show, verify_log
 from slateproof.audit.queried import Queried, choose
 from slateproof.audit.schema import COLUMNS, FIELDS
 from slateproof.errors import InvalidInput
@@ -196,6 +196,17 @@ def test_a_policy_makes_its_own_levers(log: AuditLog) -> None:
         diff(log, Governed(), levers=Levers(size=1))
     with pytest.raises(InvalidInput, match="must be a selector"):
         diff(log, object())  # type: ignore[arg-type]
+
+
+def test_a_forged_record_is_not_compared(tmp_path: Path) -> None:
+    write_log(tmp_path / "log", slates(6))
+    path = next((tmp_path / "log").glob("*.parquet"))
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    rows[2]["knowledge"] = 0.123
+    pq.write_table(type(table).from_pylist(rows, schema=table.schema), path)
+    with pytest.raises(DamagedRecord, match="record 2"):
+        diff(AuditLog.open(tmp_path / "log"), TopKSelector())
 
 
 # --- logged similarities decide, or say that they do not

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -35,8 +34,9 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from slateproof.audit.schema import FIELDS, columns_of
+from slateproof.audit.sha256 import DIGEST, digests_of_padded, padded
 
-__all__ = ["SALT", "SECRET", "commit_fields", "leaf_of", "leaves_of", "salts_of"]
+__all__ = ["SALT", "SECRET", "Digests", "commit_fields", "leaf_of", "leaves_of", "salts_of", "texts_of"]
 
 SALT, SECRET = 16, 32
 _FIELD_DOMAIN = b"slateproof field 1\n"
@@ -44,6 +44,8 @@ _LEAF_DOMAIN = b"\x00slateproof record 1\n"
 _NUMBERS = {pa.float64(): "<f8", pa.int64(): "<i8", pa.int32(): "<i4", pa.bool_(): "u1"}
 
 Parts: TypeAlias = Sequence[bytes]
+Digests: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
+"""An (n, 32) table: one digest per row."""
 
 
 def salts_of(secret: bytes, index: Any) -> bytes:
@@ -56,8 +58,8 @@ def salts_of(secret: bytes, index: Any) -> bytes:
     return encryptor.update(blocks.tobytes()) + encryptor.finalize()
 
 
-def commit_fields(batch: pa.RecordBatch, salts: Parts, version: int) -> list[list[bytes]]:
-    """Commitments by field, one list of ``len(batch)`` digests each; ``salts[f]`` holds 16 bytes per record."""
+def commit_fields(batch: pa.RecordBatch, salts: Parts, version: int) -> list[Digests]:
+    """Commitments by field, one row of 32 bytes for each record; ``salts[f]`` holds 16 bytes per record."""
     out = []
     for place, field in enumerate(FIELDS):
         columns = [_payload(batch.column(column.name), column.type) for column in columns_of(field, version)]
@@ -72,27 +74,32 @@ def _same(text: bytes, size: int) -> Any:
     return np.broadcast_to(np.frombuffer(text, np.uint8), (size, len(text)))
 
 
-def _digest_all(parts: Sequence[Any]) -> list[bytes]:
+def _digest_all(parts: Sequence[Any]) -> Digests:
     """SHA-256 per record of its parts, one after the other; a part is an (n, w) table of bytes, or one buffer per record.
 
-    Neighbouring tables become one, so that records of one shape, which are the rule, cost one slice each. A few hundred at a time:
-    then the copies stay in the processor's cache.
+    Records of one shape, which are the rule, are hashed side by side.
     """
-    sha256, out = hashlib.sha256, []
-    for first in range(0, len(parts[0]), _AT_ONCE):
-        texts: list[Parts] = []
-        for table, group in groupby((part[first : first + _AT_ONCE] for part in parts), lambda part: isinstance(part, np.ndarray)):
-            run = list(group)
-            texts += [_rows(np.concatenate(run, axis=1))] if table else run
-        whole = texts[0] if len(texts) == 1 else map(b"".join, zip(*texts, strict=True))
-        out += [sha256(text).digest() for text in whole]
+    if any(isinstance(part, list) for part in parts):
+        texts = (part if isinstance(part, list) else texts_of(part) for part in parts)
+        found = b"".join([hashlib.sha256(b"".join(text)).digest() for text in zip(*texts, strict=True)])
+        return np.frombuffer(found, np.uint8).reshape(-1, DIGEST).copy()
+    size, width = len(parts[0]), sum(part.shape[1] for part in parts)
+    out = np.empty((size, DIGEST), np.uint8)
+    table = padded(min(size, _AT_ONCE), width)
+    for first in range(0, size, _AT_ONCE):
+        last, place = min(first + _AT_ONCE, size), 0
+        for part in parts:
+            table[: last - first, place : place + part.shape[1]] = part[first:last]
+            place += part.shape[1]
+        out[first:last] = digests_of_padded(table[: last - first], width)
     return out
 
 
 _AT_ONCE = 256
+"""Records whose bytes are laid out at a time: few enough to stay in the processor's cache."""
 
 
-def leaves_of(index: Sequence[int], commitments: Sequence[Sequence[bytes]]) -> list[bytes]:
+def leaves_of(index: Any, commitments: Sequence[Digests]) -> Digests:
     """Leaf hashes of records from their commitments by field."""
     places = np.asarray(index, "<u8").reshape(-1, 1).view(np.uint8)
     return _digest_all([_same(_LEAF_DOMAIN, len(places)), places, *commitments])
@@ -100,13 +107,13 @@ def leaves_of(index: Sequence[int], commitments: Sequence[Sequence[bytes]]) -> l
 
 def leaf_of(index: int, commitments: Sequence[bytes]) -> bytes:
     """The leaf hash of one record from the commitments of its fields."""
-    return leaves_of([index], [[value] for value in commitments])[0]
+    return leaves_of([index], [np.frombuffer(value, np.uint8)[None, :] for value in commitments]).tobytes()
 
 
-def _rows(table: Any) -> list[bytes]:
+def texts_of(table: Any) -> list[bytes]:
     """The rows of an (n, w) table of bytes. Bytes, not views: the garbage collector does not count them."""
     raw, width = table.tobytes(), table.shape[1]
-    return [raw[start : start + width] for start in range(0, len(raw), width)]
+    return [raw[start : start + width] for start in range(0, len(raw), width)] if width else [b""] * len(table)
 
 
 def _payload(column: Any, kind: pa.DataType) -> tuple[Any, Any]:
@@ -121,14 +128,12 @@ def _payload(column: Any, kind: pa.DataType) -> tuple[Any, Any]:
     offsets = _offsets(column)
     lengths = (offsets[1:] - offsets[:-1]) * present
     fixed = np.concatenate([present[:, None], lengths.astype("<u8").reshape(-1, 1).view(np.uint8)], axis=1)
-    if kind == pa.string():
-        return fixed, _slices(_bytes_of(column), offsets[:-1], lengths, 1)
-    if kind.value_type == pa.string():
-        return fixed, _string_lists(column, offsets[:-1], lengths)
-    dtype = np.dtype(_NUMBERS[kind.value_type])
-    values = np.asarray(column.values).astype(dtype, copy=False)
     if not lengths.any():
         return fixed, None
+    if kind != pa.string() and kind.value_type == pa.string():
+        return fixed, _string_lists(column, offsets[:-1], lengths)
+    dtype = np.dtype("u1" if kind == pa.string() else _NUMBERS[kind.value_type])
+    values = _text(column) if kind == pa.string() else np.asarray(column.values).astype(dtype, copy=False)
     if (lengths == lengths[0]).all() and offsets[-1] - offsets[0] == lengths.sum():
         return fixed, values[offsets[0] : offsets[-1]].view(np.uint8).reshape(len(column), -1)
     return fixed, _slices(values.tobytes(), offsets[:-1], lengths, dtype.itemsize)
@@ -140,9 +145,10 @@ def _offsets(column: Any) -> Any:
     return raw[column.offset : column.offset + len(column) + 1].astype(np.int64)
 
 
-def _bytes_of(column: Any) -> bytes:
+def _text(column: Any) -> Any:
+    """The bytes behind a string array."""
     data = column.buffers()[2]
-    return b"" if data is None else data.to_pybytes()
+    return np.frombuffer(b"" if data is None else data, np.uint8)
 
 
 def _slices(raw: bytes, starts: Any, lengths: Any, width: int) -> list[bytes]:
@@ -154,7 +160,7 @@ def _slices(raw: bytes, starts: Any, lengths: Any, width: int) -> list[bytes]:
 def _string_lists(column: Any, starts: Any, lengths: Any) -> list[bytes]:
     """Bodies of a list-of-strings column: lengths, then the text."""
     strings = column.values
-    offsets, data = _offsets(strings), _bytes_of(strings)
+    offsets, data = _offsets(strings), _text(strings).tobytes()
     sizes = np.asarray(offsets[1:] - offsets[:-1], "<u8")
     heads = _slices(sizes.tobytes(), starts, lengths, 8)
     first, last = offsets[starts].tolist(), offsets[starts + lengths].tolist()

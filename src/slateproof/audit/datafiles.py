@@ -17,7 +17,7 @@ from deltalake.transaction import AddAction
 
 from slateproof.audit.errors import LogUnreadable
 from slateproof.audit.files import Folder
-from slateproof.audit.schema import SCHEMA, schema_of
+from slateproof.audit.schema import COLUMNS, SCHEMA, schema_of
 
 __all__ = ["PREFIX", "ROWS", "DataFile", "add_action", "neighbours", "read_file", "write_file"]
 
@@ -29,6 +29,8 @@ PREFIX = "records-"
 
 _DICTIONARIES = [field.name for field in SCHEMA if field.type == pa.string()]
 _FLOATS = [f"{field.name}.list.element" for field in SCHEMA if field.type == pa.list_(pa.float64())]
+
+_LISTS = frozenset(column.name for column in COLUMNS if pa.types.is_list(column.type))
 
 _PARQUET: dict[str, Any] = {
     "compression": "zstd",
@@ -107,6 +109,10 @@ def _checked(batch: pa.RecordBatch, columns: list[str] | None, known: frozenset[
     for name in ("index", "leaf_hash"):
         if name in batch.schema.names and batch.column(name).null_count:
             raise ValueError(f"{name} is missing")
+    for name in _LISTS.intersection(batch.schema.names):
+        # The digest knows absent lists, not absent values in one: to a reader they would look like NaN or an empty text.
+        if batch.column(name).values.null_count:
+            raise ValueError(f"{name} holds a list with a value missing")
     return batch
 
 

@@ -14,10 +14,10 @@ from slateproof.audit.catalogs import CatalogShelf
 from slateproof.audit.log import AuditLog
 from slateproof.audit.queried import choose
 from slateproof.audit.records import Inputs, Records
-from slateproof.audit.replay import with_source
+from slateproof.audit.replay import check_digest, with_source
 from slateproof.audit.rows import asks_nothing
 from slateproof.audit.schema import FIELDS, REPLAY_NEEDS
-from slateproof.audit.seal import commitments_of
+from slateproof.audit.seal import commitments_of, leaves_in
 from slateproof.errors import InvalidInput
 from slateproof.select import Selector
 from slateproof.types import Levers, SetChoice, Slate
@@ -108,7 +108,7 @@ def diff(
 
     ``policy`` is a selector, which gets the logged levers (or ``levers`` for all), or an object with ``select(pool, state)``, which
     makes its own. Records that hold no inputs are counted, not compared; so are those whose logged similarities do not answer
-    the questions of the other policy.
+    the questions of the other policy. A record that does not give its committed digest ends it with ``DamagedRecord``.
 
     Scope: stability only.
     """
@@ -119,9 +119,11 @@ def diff(
     compared = changed = reordered = done = 0
     for batch in log.store.batches(None, 0, len(log)):
         records = Records(batch, shelf)
-        _, hidden = commitments_of(batch, log.store.secret, log.header.schema_version)
+        commitments, hidden = commitments_of(batch, log.store.secret, log.header.schema_version)
         needed = [hidden[FIELDS.index(field)] for field in REPLAY_NEEDS]
-        for row, place in enumerate(batch.column("index").to_pylist()):
+        for row, leaf in enumerate(leaves_in(batch, commitments)):
+            place = done + row
+            check_digest(records, row, place, leaf)
             if any(gone[row] for gone in needed):
                 skipped["inputs are not in the record"] += 1
                 continue

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from slateproof.audit.canonical import SALT, salts_of
+from slateproof.audit.canonical import SALT, salts_of, texts_of
 from slateproof.audit.catalogs import CatalogShelf
 from slateproof.audit.errors import LogUnreadable
 from slateproof.audit.files import Folder
@@ -113,7 +113,7 @@ def _mask(
     columns = {
         "index": pa.array(np.arange(first, first + size)),
         "leaf_hash": pa.array([leaf if len(leaf) == HASH else bytes(HASH) for leaf in stored], pa.binary()),
-        "commitments": _chosen(hidden, [[bytes(value) for value in column] for column in commitments], keep=True),
+        "commitments": _chosen(hidden, [texts_of(column) for column in commitments], keep=True),
         "salts": _chosen(
             hidden, [[salts[row, place].tobytes() for row in range(size)] for place in range(len(FIELDS))], keep=False
         ),

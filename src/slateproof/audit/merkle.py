@@ -12,6 +12,9 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
+from slateproof.audit.sha256 import LANES, digests
 from slateproof.errors import InvalidInput
 
 __all__ = [
@@ -63,15 +66,18 @@ class Peaks:
 
     def extend(self, leaves: bytes | memoryview) -> None:
         """Append leaf hashes, 32 bytes each."""
-        sha256, stack = hashlib.sha256, self._hashes
-        for start in range(0, len(leaves), HASH):
-            node = bytes(leaves[start : start + HASH])
-            size = self.size
-            while size & 1:
-                node = sha256(b"\x01" + stack.pop() + node).digest()
-                size >>= 1
+        stack, place, left = self._hashes, 0, len(leaves) // HASH
+        while left:
+            # The largest perfect subtree that begins here: its size divides what stands before it.
+            most = 1 << (left.bit_length() - 1)
+            step = min(most, self.size & -self.size) if self.size else most
+            node, level = _perfect(leaves[place * HASH : (place + step) * HASH]), step
+            while self.size & level:
+                node = node_hash(stack.pop(), node)
+                level <<= 1
             stack.append(node)
-            self.size += 1
+            self.size += step
+            place, left = place + step, left - step
 
     def root(self) -> bytes:
         """MTH of everything appended: peaks folded from the right."""
@@ -81,6 +87,19 @@ class Peaks:
         for peak in reversed(self._hashes[:-1]):
             node = node_hash(peak, node)
         return node
+
+
+def _perfect(leaves: bytes | memoryview) -> bytes:
+    """The root of 1, 2, 4, 8, ... leaves, level by level; levels that are long are hashed side by side."""
+    nodes = np.frombuffer(leaves, np.uint8).reshape(-1, HASH)
+    while len(nodes) > LANES:
+        pairs = np.ones((len(nodes) // 2, 1 + 2 * HASH), np.uint8)
+        pairs[:, 1:] = nodes.reshape(-1, 2 * HASH)
+        nodes = digests(pairs)
+    rest = [node.tobytes() for node in nodes]
+    while len(rest) > 1:
+        rest = [node_hash(left, right) for left, right in zip(rest[::2], rest[1::2], strict=True)]
+    return rest[0]
 
 
 def root_of(leaves: bytes | bytearray | memoryview, start: int = 0, stop: int | None = None) -> bytes:

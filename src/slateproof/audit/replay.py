@@ -26,7 +26,17 @@ from slateproof.types import Levers, Pool, SetChoice, Similarity, Slate
 from slateproof.types.columns import frozen
 from slateproof.types.trace import TIE_RULE
 
-__all__ = ["bounded", "check_size", "difference", "find_record", "replay_all", "replay_record", "select_again", "with_source"]
+__all__ = [
+    "bounded",
+    "check_digest",
+    "check_size",
+    "difference",
+    "find_record",
+    "replay_all",
+    "replay_record",
+    "select_again",
+    "with_source",
+]
 
 _NEEDED = [FIELDS.index(field) for field in REPLAY_NEEDS]
 
@@ -62,12 +72,17 @@ def _replay(store: Store, records: Records, first: int) -> Iterator[Slate]:
     commitments, withheld = commitments_of(records.batch, store.secret, store.header.schema_version)
     for row, found in enumerate(leaves_in(records.batch, commitments)):
         index = first + row
-        if found != records.value("leaf_hash", row) or records.value("index", row) != index:
-            raise DamagedRecord(f"record {index} does not give the digest that was committed for it")
+        check_digest(records, row, index, found)
         missing = [FIELDS[place] for place in _NEEDED if withheld[place][row]]
         if missing:
             raise NotReplayable(f"record {index} does not hold {', '.join(missing)}: it cannot be selected again")
         yield select_again(records, row)
+
+
+def check_digest(records: Records, row: int, index: int, found: bytes) -> None:
+    """Refuse a row that is not record ``index``, or whose values give another leaf hash (``found``) than the stored one."""
+    if found != records.value("leaf_hash", row) or records.value("index", row) != index:
+        raise DamagedRecord(f"record {index} does not give the digest that was committed for it")
 
 
 def select_again(records: Records, row: int) -> Slate:

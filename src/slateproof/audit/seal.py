@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from slateproof.audit.canonical import SALT, commit_fields, leaves_of, salts_of
+from slateproof.audit.canonical import SALT, Digests, commit_fields, leaves_of, salts_of, texts_of
 from slateproof.audit.idlists import null_array
 from slateproof.audit.schema import COLUMNS, FIELDS, MONITOR_DROPS, SCHEMA, SCHEMA_VERSION
+from slateproof.audit.sha256 import DIGEST
 
-__all__ = ["commitments_of", "leaves_in", "seal", "withhold"]
+__all__ = ["commitments_of", "leaf_table", "leaves_in", "seal", "stored_leaves", "withhold"]
 
 
 def seal(rows: pa.RecordBatch, first: int, secret: bytes, monitor: bool, version: int = SCHEMA_VERSION) -> pa.RecordBatch:
@@ -29,7 +30,7 @@ def seal(rows: pa.RecordBatch, first: int, secret: bytes, monitor: bool, version
         kept, columns = null_array(pa.list_(pa.binary()), size), [rows.column(column.name) for column in COLUMNS]
     head = [
         pa.array(np.arange(first, first + size)),
-        pa.array(leaves, pa.binary()),
+        _binary(leaves),
         kept,
         null_array(pa.list_(pa.binary()), size),
         null_array(pa.string(), size),
@@ -37,20 +38,24 @@ def seal(rows: pa.RecordBatch, first: int, secret: bytes, monitor: bool, version
     return pa.RecordBatch.from_arrays([*head, *columns], schema=SCHEMA)
 
 
-def withhold(rows: pa.RecordBatch, commitments: list[list[bytes]], fields: frozenset[str]) -> tuple[pa.Array, list[pa.Array]]:
+def _binary(table: Digests) -> pa.Array:
+    """A binary column from digests."""
+    offsets = np.arange(len(table) + 1, dtype=np.int32) * DIGEST
+    return pa.Array.from_buffers(pa.binary(), len(table), [None, pa.py_buffer(offsets), pa.py_buffer(table.tobytes())])
+
+
+def withhold(rows: pa.RecordBatch, commitments: list[Digests], fields: frozenset[str]) -> tuple[pa.Array, list[pa.Array]]:
     """(commitments column, columns) with ``fields`` left out: their values are null, their commitments stand instead."""
     size = len(rows)
     shown: list[list[bytes | None]] = [
-        list(commitments[place]) if field in fields else [None] * size for place, field in enumerate(FIELDS)
+        [*texts_of(commitments[place])] if field in fields else [None] * size for place, field in enumerate(FIELDS)
     ]
     column = pa.array([list(values) for values in zip(*shown, strict=True)], pa.list_(pa.binary()))
     columns = [null_array(c.type, size) if c.field in fields else rows.column(c.name) for c in COLUMNS]
     return column, columns
 
 
-def commitments_of(
-    batch: pa.RecordBatch, secret: bytes | None, version: int = SCHEMA_VERSION
-) -> tuple[list[list[bytes]], list[Any]]:
+def commitments_of(batch: pa.RecordBatch, secret: bytes | None, version: int = SCHEMA_VERSION) -> tuple[list[Digests], list[Any]]:
     """Commitments by field of stored records, recomputed from their values, and by field which records withhold it.
 
     A withheld field counts with the commitment that is stored in its place. Without ``secret`` (a masked copy) the salts come
@@ -67,14 +72,27 @@ def commitments_of(
         for row, kept in enumerate(batch.column("commitments").to_pylist()):
             for place, value in enumerate((kept or [])[: len(FIELDS)]):
                 if value is not None:
-                    found[place][row] = value
+                    # What has another length becomes zeros, and then the digest does not fit.
+                    found[place][row] = np.frombuffer(value if len(value) == DIGEST else bytes(DIGEST), np.uint8)
                     withheld[place][row] = True
     return found, withheld
 
 
-def leaves_in(batch: pa.RecordBatch, commitments: list[list[bytes]]) -> list[bytes]:
+def leaf_table(batch: pa.RecordBatch, commitments: list[Digests]) -> Digests:
     """Leaf hashes of stored records from their commitments, at the places that they claim."""
     return leaves_of(batch.column("index").to_numpy(zero_copy_only=False), commitments)
+
+
+def leaves_in(batch: pa.RecordBatch, commitments: list[Digests]) -> list[bytes]:
+    """The same, one by one."""
+    return texts_of(leaf_table(batch, commitments))
+
+
+def stored_leaves(batch: pa.RecordBatch) -> Digests:
+    """The leaf hashes that stand in the records; zeros for what is no hash, and then the digest does not fit."""
+    column = batch.column("leaf_hash")
+    exact = [leaf if len(leaf) == DIGEST else bytes(DIGEST) for leaf in column.to_pylist()]
+    return np.frombuffer(b"".join(exact), np.uint8).reshape(-1, DIGEST)
 
 
 def _by_field(salts: bytes, size: int) -> list[bytes]:

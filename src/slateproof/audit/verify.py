@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from slateproof.audit.batchreplay import agreeing
@@ -20,7 +21,7 @@ from slateproof.audit.records import Records
 from slateproof.audit.replay import difference, select_again
 from slateproof.audit.report import Findings, VerifyReport
 from slateproof.audit.schema import FIELDS, MONITOR_DROPS, REPLAY_NEEDS
-from slateproof.audit.seal import commitments_of, leaves_in
+from slateproof.audit.seal import commitments_of, leaf_table, stored_leaves
 from slateproof.audit.store import Store
 from slateproof.errors import InvalidInput
 
@@ -148,16 +149,16 @@ class _Verification:
     def _batch(self, batch: pa.RecordBatch, size: int, agreed: Future[Any]) -> None:
         first = len(self.leaves) // HASH
         commitments, withheld = commitments_of(batch, self.store.secret, self.store.header.schema_version)
-        found, stored = leaves_in(batch, commitments), batch.column("leaf_hash").to_pylist()
-        self.leaves += b"".join(found)
-        missing = _missing(withheld)
-        places = batch.column("index").to_pylist()
-        intact = [place == first + row < size and found[row] == stored[row] for row, place in enumerate(places)]
-        records, same = Records(batch, self.shelf), agreed.result()
-        if all(intact) and same.all() and self._is_plain(batch, missing):
+        found = leaf_table(batch, commitments)
+        self.leaves += found.tobytes()
+        places, expected = batch.column("index").to_numpy(zero_copy_only=False), np.arange(first, first + len(batch))
+        intact = (found == stored_leaves(batch)).all(axis=1) & (places == expected) & (expected < size)
+        missing, same = _missing(withheld), agreed.result()
+        if intact.all() and same.all() and self._is_plain(batch, missing):
             self.replayed += len(batch)
             return
-        for row, place in enumerate(places):
+        records = Records(batch, self.shelf)
+        for row, place in enumerate(places.tolist()):
             if intact[row]:
                 self._record(records, row, place, missing[row], bool(same[row]))
             elif place != first + row:

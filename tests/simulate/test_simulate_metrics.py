@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any
 
@@ -119,6 +120,7 @@ def test_envelopes_count_what_the_rows_show() -> None:
         assert (found.pairs, found.applies) == (rounds.sessions * (rounds.rounds - 1), applies)
         assert (found.beyond_realised, found.beyond_prospective) == (beyond, ahead) == (0, 0)
         assert 0.0 <= found.tightest <= 1.0
+        assert json.loads(json.dumps(asdict(found))) == asdict(found)  # plain numbers, for whoever writes them down
     assert envelopes(whole("adaptive-scpo"), 0.22, CONSTANTS.window).tightest > 0.2
 
 

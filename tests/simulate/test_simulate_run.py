@@ -200,5 +200,13 @@ def test_the_text_has_every_mode_and_names_what_it_is(done: Path) -> None:
     assert "synthetic" in text.splitlines()[0]
     for mode in (*SMALL["modes"], "greedy-als"):
         assert f"\n{mode} " in text
+    noise = text.split("noisy against clean")[1].split("\n\n")[1].splitlines()
+    assert [line.split()[0] for line in noise] == ["mode", "greedy-als"]
+    settings = text.split("by response model and profile")[1].split("\n\n")[1].splitlines()
+    report = json.loads((done / "report.json").read_text())
+    bkt = next(one for one in report["comparisons"] if one["mode"] == "bkt")["settings"]["uptake"]
+    assert len(bkt) == 3 * 4
+    low, high = (extreme(row["mean"] for row in bkt) for extreme in (min, max))
+    assert f"{low:.4f} to {high:.4f}" in next(line for line in settings if line.startswith("bkt "))
     assert "ability_slope = " in text
     assert np.isfinite(float(text.split("ability_slope = ")[1].split()[0]))

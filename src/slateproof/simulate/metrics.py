@@ -139,7 +139,7 @@ def envelopes(rounds: Rounds, largest_shift: float, window: float) -> Envelopes:
         moved = abs(mean[s, t + 1] - mean[s, t])
         bound = drift.realised_envelope(target[s, t], target[s, t + 1], width[s, t], width[s, t + 1])
         ahead = drift.envelope(step[before[s, t]], largest_shift, width[s, t], width[s, t + 1])
-        applies, realised, prospective = applies + 1, realised + (moved > bound), prospective + (moved > ahead)
+        applies, realised, prospective = applies + 1, realised + int(moved > bound), prospective + int(moved > ahead)
         tightest = max(tightest, moved / bound)
     pairs = rounds.sessions * (rounds.rounds - 1)
     return Envelopes(pairs, applies, realised, prospective, int((width > window).sum()), float(tightest))

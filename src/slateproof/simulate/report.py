@@ -14,6 +14,7 @@ import numpy as np
 from slateproof.simulate.metrics import METRICS, Alignment, Envelopes, envelopes, probe_alignment, session_metrics, subgroup_gap
 from slateproof.simulate.plan import Plan
 from slateproof.simulate.record import Rounds
+from slateproof.simulate.report_text import text_of
 from slateproof.simulate.statistics import Interval, SettingRow, SignTest, by_setting, paired_bootstrap, sign_test
 from slateproof.types.columns import Floats
 
@@ -86,27 +87,7 @@ class Report:
 
     def to_text(self) -> str:
         """Tables for a terminal."""
-        lines = [f"{self.corpus}: {len(self.sessions)} sessions x {self.rounds} rounds, manifest {self.digest[:12]}", ""]
-        lines += _table(["mode", *METRICS], [[one.mode, *(_number(one.means[m]) for m in METRICS)] for one in self.modes])
-        lines += ["", f"paired differences against {self.reference}, mean [95% bootstrap]", ""]
-        names = ["correctness", "utility_probe", "telemetry_probe", "uptake", "attempts_per_round"]
-        lines += _table(["mode", *names], [[c.mode, *(_interval(c.intervals[m]) for m in names)] for c in self.comparisons])
-        lines += [
-            "",
-            "target drift: pairs of rounds, both windows kept, jumps beyond the realised and the prospective envelope",
-            "",
-        ]
-        head = ["mode", "pairs", "kept", "beyond realised", "beyond prospective", "relaxed rounds", "scope"]
-        rows = [(one.mode, one.envelopes, _claim(one)) for one in self.modes]
-        lines += _table(
-            head, [[m, *map(str, (e.pairs, e.applies, e.beyond_realised, e.beyond_prospective, e.relaxed)), r] for m, e, r in rows]
-        )
-        parts = list(dict.fromkeys(part for one in self.seconds.values() for part in one))
-        if self.seconds:
-            lines += ["", "seconds by part of the loop (compilation included)", ""]
-            times = [[mode, *(f"{one.get(p, 0.0):.2f}" for p in parts)] for mode, one in self.seconds.items()]
-            lines += _table(["mode", *parts], times)
-        return "\n".join([*lines, *(["", self.calibration] if self.calibration else [])])
+        return text_of(self)
 
 
 def report_on(
@@ -158,20 +139,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(v) for v in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-def _claim(one: ModeReport) -> str:
-    return one.regime if one.epsilon is None else f"{one.regime}, epsilon {one.epsilon:.2f} per round"
-
-
-def _number(value: float) -> str:
-    return f"{value:.4f}"
-
-
-def _interval(one: Interval) -> str:
-    return f"{one.mean:.4f} [{one.low:.4f}, {one.high:.4f}]"
-
-
-def _table(head: list[str], rows: list[list[str]]) -> list[str]:
-    widths = [max(len(row[c]) for row in [head, *rows]) for c in range(len(head))]
-    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in [head, *rows]]

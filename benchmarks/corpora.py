@@ -1,9 +1,10 @@
 """How long the corpora take to load, and how much memory: each load in a process of its own.
 
-    nice -n 10 python benchmarks/corpora.py [--rows 25000000] [--ednet-users 20000] [--oulad FOLDER] [--json FILE]
+    python -m benchmarks.corpora --data ../shared/data
 
-Targets: OULAD under 2 s; 25 million ratings rows under 30 s and 3 GiB. The files are synthetic, lie in a temporary folder and are
-deleted. OULAD is measured only where ``--oulad`` names the folder of the real files.
+Targets: OULAD under 2 s; 25 million ratings rows under 30 s and 3 GiB. The other files are synthetic, lie in a temporary folder and
+are deleted. Without ``--data`` OULAD and the surrogate, which need real files, are left out. Peak memory is that of the whole
+process, Python and its libraries included; ``cpu_seconds`` are those of all threads together. Writes ``benchmarks/results/corpora.json``.
 """
 
 from __future__ import annotations
@@ -19,41 +20,49 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from benchmarks.timing import machine
+
+RESULT = Path(__file__).parent / "results" / "corpora.json"
+FULL = 296_701
+"""Users of EdNet KT2 in the paper."""
+
 _MEASURE = """
 import json, resource, sys, time
 from slateproof import corpora
-start = time.perf_counter()
+start, busy = time.perf_counter(), time.process_time()
 corpus = getattr(corpora, sys.argv[1])(sys.argv[2], **json.loads(sys.argv[3]))
-seconds = time.perf_counter() - start
+seconds, busy = time.perf_counter() - start, time.process_time() - busy
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(json.dumps({"corpus": corpus.label, "interactions": len(corpus), "users": corpus.users, "items": len(corpus.items),
-                  "seconds": round(seconds, 2), "peak_gib": round(peak / 2**20, 3), "digest": corpus.digest}))
+                  "seconds": round(seconds, 2), "cpu_seconds": round(busy, 2), "peak_gib": round(peak / 2**20, 3), "digest": corpus.digest}))
 """
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="folder with the real corpora")
     parser.add_argument("--rows", type=int, default=25_000_000)
     parser.add_argument("--ednet-users", type=int, default=20_000)
-    parser.add_argument("--oulad")
-    parser.add_argument("--json")
+    parser.add_argument("--out", type=Path, default=RESULT)
     args = parser.parse_args()
-    results = [measure("load_oulad", args.oulad)] if args.oulad else []
+    loads, before = [], machine()
+    if args.data is not None:
+        loads.append(measure("load_oulad", args.data / "oulad"))
+        loads.append(measure("load_surrogate", args.data / "ednet" / "contents" / "questions.csv", users=FULL))
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         if args.rows:
             write_ratings(folder, args.rows)
-            results.append(measure("load_movielens", folder, name="synthetic-file-in-movielens-format"))
+            loads.append(measure("load_movielens", folder, name="synthetic-file-in-movielens-format"))
             mapping = {"user": "userId", "item": "movieId", "response": "rating", "time": "timestamp"}
-            results.append(
-                measure("load_table", folder / "ratings.csv", positive_at=4.0, name="the-same-file-as-a-table", **mapping)
-            )
+            loads.append(measure("load_table", folder / "ratings.csv", positive_at=4.0, name="the-same-file-as-a-table", **mapping))
             (folder / "ratings.csv").unlink()
         if args.ednet_users:
             write_ednet(folder, args.ednet_users)
-            results.append(measure("load_ednet", folder))
-    if args.json:
-        Path(args.json).write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+            loads.append({**measure("load_ednet", folder), "corpus": "synthetic-files-in-ednet-kt2-format"})
+    result = {"machine": before, "loads": loads}
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def measure(loader: str, path: str | Path, **options: str | float) -> dict[str, object]:

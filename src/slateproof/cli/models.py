@@ -10,6 +10,8 @@ from slateproof.cli.data import DATA, open_corpus
 from slateproof.cli.logs import write_json
 from slateproof.cli.progress import progress_bar, stepper
 from slateproof.cli.tables import TableWriter, read_table
+from slateproof.errors import InvalidInput
+from slateproof.learn import registry
 from slateproof.learn.registry import LEARNERS, open_model
 from slateproof.learn.train import score_pools
 from slateproof.learn.train import train as fit
@@ -18,7 +20,7 @@ __all__ = ["score", "train"]
 
 
 def train(
-    corpus: str = typer.Argument(..., help="A corpus from `slateproof data list`."),
+    corpus: str = typer.Argument(..., help="A corpus from `slateproof data list`, or a .toml file from `data load --save`."),
     learner: str = typer.Option(..., "--learner", help=f"One of {', '.join(LEARNERS)}."),
     out: Path = typer.Option(..., "--out", help="Model file to write."),
     seed: int = typer.Option(42, "--seed", help="Everything random follows from it."),
@@ -26,14 +28,25 @@ def train(
     report: Path | None = typer.Option(None, "--json", help="Write the held-out table here as JSON, too."),
 ) -> None:
     """Fit a learner on a corpus, measure it on held-out users, and write a model file."""
+    registry.learner(learner)  # an unknown name, or a library that is not installed, before the corpus is read
+    _make_room(out)
     known = open_corpus(corpus, data)
     with progress_bar(f"training {learner}", None) as advance:
         scorer, told = fit(known, learner, seed, stepper(advance))
-    out.parent.mkdir(parents=True, exist_ok=True)
     scorer.save(out)
     typer.echo(told.to_text())
     typer.echo(f"wrote {out}")
     write_json(report, told.to_dict())
+
+
+def _make_room(out: Path) -> None:
+    """The folder of the model file, before the work is done rather than after."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as why:
+        raise InvalidInput("out", f"cannot be written ({why.strerror})", str(out)) from why
+    if out.is_dir():
+        raise InvalidInput("out", "must be a file, not a folder", str(out))
 
 
 def score(

@@ -22,6 +22,7 @@ from slateproof.corpora.split import Split
 from slateproof.corpora.surrogate import load_surrogate
 from slateproof.corpora.synthetic import demo, synthetic_education, synthetic_ratings
 from slateproof.corpora.table import load_table
+from slateproof.corpora.tablefile import load_tablefile, tablefile_text
 from slateproof.errors import InvalidInput
 
 __all__ = [
@@ -55,6 +56,8 @@ __all__ = [
     "load_oulad",
     "load_surrogate",
     "load_table",
+    "load_tablefile",
     "synthetic_education",
     "synthetic_ratings",
+    "tablefile_text",
 ]

@@ -17,6 +17,7 @@ from slateproof.corpora.corpus import Corpus
 from slateproof.corpora.surrogate import load_surrogate
 from slateproof.corpora.synthetic import demo, synthetic_education, synthetic_ratings
 from slateproof.corpora.table import load_table
+from slateproof.corpora.tablefile import load_tablefile
 from slateproof.errors import InvalidInput
 
 __all__ = ["CORPORA", "Archive", "Entry", "Published", "entry", "load"]
@@ -83,18 +84,24 @@ class Entry:
 def entry(name: str) -> Entry:
     """The entry of a name; an unknown name is refused with the known ones."""
     if name not in CORPORA:
-        raise InvalidInput("name", f"must be one of {', '.join(CORPORA)}", name)
+        raise InvalidInput("corpus", f"must be the .toml file of a table, or one of {', '.join(CORPORA)}", name)
     return CORPORA[name]
 
 
 def load(name: str, data: str | Path | None = None, **options: Any) -> Corpus:
-    """The corpus of a name from the data folder, or generated; ``options`` go to its loader."""
+    """The corpus of a name from the data folder, or generated; ``options`` go to its loader.
+
+    A name that ends in .toml is the file of a table of your own (``tablefile``), which takes no options.
+    """
+    if name.endswith(".toml") and not options:
+        return load_tablefile(name)
     found = entry(name)
+    how = f"`slateproof data fetch {name}` gets it" if found.archives else "nobody's address is known to fetch it from"
     if found.needs and data is None:
-        raise InvalidInput("data", f"{name} is read from a data folder: name it", data)
+        raise InvalidInput("data", f"{name} is read from a data folder: name it (--data, or SLATEPROOF_DATA); {how}", data)
     folder = Path() if data is None else Path(data)
     if missing := found.missing(folder):
-        raise InvalidInput("data", f"must hold {', '.join(missing)} for {name}", str(folder))
+        raise InvalidInput("data", f"must hold {', '.join(missing)} for {name}; {how}", str(folder))
     return found.open(folder, **options)
 
 

@@ -132,6 +132,8 @@ def write(path: str | Path, model: Model) -> None:
     try:
         beside.write_bytes(pack(model))
         beside.replace(path)
+    except OSError as why:
+        raise InvalidInput("path", f"cannot be written ({why.strerror})", str(path)) from why
     finally:
         beside.unlink(missing_ok=True)
 

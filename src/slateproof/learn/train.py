@@ -15,6 +15,7 @@ import pyarrow as pa
 from slateproof.corpora import Corpus
 from slateproof.errors import InvalidInput
 from slateproof.learn.catalog import codes_of
+from slateproof.learn.checks import check_seed
 from slateproof.learn.evaluate import Evaluation, evaluate
 from slateproof.learn.protocol import Context, Progress, Scorer
 from slateproof.learn.registry import learner
@@ -49,7 +50,7 @@ class TrainReport:
 
 def train(corpus: Corpus, learner_name: str, seed: int = 42, progress: Progress | None = None) -> tuple[Scorer, TrainReport]:
     """Fit the learner of that name with the published settings, and measure it on the test users."""
-    chosen = learner(learner_name)
+    chosen, seed = learner(learner_name), check_seed(seed)
     start = time.perf_counter()
     scorer = chosen.fit(corpus, seed=seed, progress=progress)
     seconds = time.perf_counter() - start
@@ -64,7 +65,7 @@ def score_pools(scorer: Scorer, corpus: Corpus, pools: pa.Table, seed: int = 42)
     user. Pools may differ in size. Tags are set where the corpus has them and the table names no other source of similarity.
     Refuses items and users that the corpus does not have.
     """
-    listed = _ids(pools)
+    listed, seed = _ids(pools), check_seed(seed)
     context = _sessions(corpus, pools)
     sizes = np.array([len(ids) for ids in listed], np.int64)
     scores: list[Any] = [None] * len(listed)

@@ -159,7 +159,7 @@ def _scpo(loop: Loop, config: LoopConfig) -> list[Verdict]:
     half = (ours.high - ours.low) / 2.0
     return [
         judged(
-            f"{paper}/scpo-adaptive", "sec:results-levers", f"{paper}, Adaptive-SCPO − Adaptive: {TITLES['utility_probe']}",
+            f"{paper}/scpo-adaptive", "subsec:results-levers", f"{paper}, Adaptive-SCPO − Adaptive: {TITLES['utility_probe']}",
             (value, value - half, value + half), ours, loop.why, _cause_scpo(loop),
         )
         for paper, value in SCPO_PROBE

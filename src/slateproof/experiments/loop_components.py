@@ -91,7 +91,7 @@ def _verdicts(loop: Loop, rows: list[Row]) -> list[Verdict]:
     verdicts = []
     for term, metric in CLAIMS:
         what = f"{loop.paper}: of the four removals that of {REMOVED[term]} changes {METRICS[metric][0]} most (1: yes)"
-        published = Published(f"{loop.paper}/{term}/{metric}", "sec:results-levers", what, 1.0)
+        published = Published(f"{loop.paper}/{term}/{metric}", "subsec:results-levers", what, 1.0)
         order = "; ".join(f"without {row['removed']} {row[f'delta_{metric}']:+.4f}" for row in mine)
         verdicts.append(judge(published, Ours(float(_most(mine, metric) == term), why=loop.why), f"Measured: {order}."))
     return verdicts

@@ -15,7 +15,7 @@ import numpy as np
 
 from slateproof.experiments.core import Experiment, Result, Row, Table, Task
 from slateproof.experiments.figures import Figure, Panel, Series
-from slateproof.experiments.loop_runs import CORPORA, NAMES, QUICK, Loop, LoopConfig, loops
+from slateproof.experiments.loop_runs import CORPORA, NAMES, PLANS, QUICK, Loop, LoopConfig, loops
 from slateproof.experiments.loop_stats import accepted_means, jumps, mean_of
 from slateproof.experiments.verdicts import Ours, Published, Verdict, judge
 from slateproof.select import preset
@@ -35,9 +35,9 @@ def run(task: Task) -> Result:
     made, skipped = loops(task)
     rows: list[Row] = []
     for loop in made:
-        for plan in loop.plans:
+        for plan in PLANS:
             for name in CHECKED:
-                task.progress(len(rows), len(made) * 3 * len(CHECKED), f"{loop.corpus.name}, {plan}, {name}")
+                task.progress(len(rows), len(made) * len(PLANS) * len(CHECKED), f"{loop.corpus.name}, {plan}, {name}")
                 rows.append(_row(loop, plan, name))
     digests = {loop.corpus.label: loop.corpus.digest for loop in made}
     verdicts = (*_exact(rows), *(one for loop in made for one in _event(loop, rows)))

@@ -6,22 +6,41 @@ Scope: conditional; states are made from raw simulated responses.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
 
 from slateproof.corpora import Corpus
 from slateproof.experiments.core import Task
 from slateproof.experiments.shelf import Shelf
 from slateproof.select import preset
-from slateproof.simulate import MODES, Mode, Plan, Rounds, Setting, play, prepare, response_model, scoring_of, session_metrics
+from slateproof.simulate import (
+    MODES,
+    Mode,
+    Plan,
+    Rounds,
+    Setting,
+    World,
+    play,
+    prepare,
+    response_model,
+    scoring_of,
+    session_metrics,
+)
 from slateproof.simulate.config import Config, CorpusSection
 from slateproof.simulate.learners import fitted
-from slateproof.types.columns import Floats
+from slateproof.simulate.modes import PRIVATE
+from slateproof.types import Catalog
+from slateproof.types.columns import Floats, Ints
 
-__all__ = ["BLENDS", "CORPORA", "NAMES", "QUICK", "Loop", "LoopConfig", "loop_on", "loops"]
+__all__ = ["BLENDS", "CORPORA", "NAMES", "PLANS", "QUICK", "Loop", "LoopConfig", "loop_on", "loops", "quick_of"]
 
 CORPORA = ("oulad", "ednet-kt2", "ednet-surrogate")
 """Corpora that a loop can use."""
+
+PLANS = ("main", "longer", "legacy")
+"""What every loop plays: the paper's plan, the same learners over more rounds, and as many of the authors' earlier artifact."""
 
 NAMES = {
     "adaptive": "Adaptive",
@@ -66,6 +85,13 @@ class LoopConfig:
 QUICK = LoopConfig(copies=2, longer=30, users=1_000, resamples=1_000, baselines=("fixed", "greedy-target", "linucb", "bkt"))
 """Few sessions; the two neural trackers, which take long to fit, are left out."""
 
+C = TypeVar("C", bound=LoopConfig)
+
+
+def quick_of(kind: type[C], **more: Any) -> C:
+    """The quick configuration of an experiment that has settings of its own."""
+    return kind(**{one.name: getattr(QUICK, one.name) for one in fields(QUICK)}, **more)
+
 
 BLENDS: Mapping[float, Mode] = {
     0.0: MODES["adaptive"],
@@ -80,14 +106,14 @@ BLENDS: Mapping[float, Mode] = {
 class Loop:
     """One corpus: who plays on what, and what was played. ``paper`` is the corpus of the paper that it stands for.
 
-    ``plans``: "main"; "longer", the same learners over more rounds; "legacy", as many learners of the authors' earlier artifact.
+    ``plans``: those of ``PLANS``, and parts of "main" that ``part`` adds.
 
     Scope: conditional.
     """
 
     paper: str
     setting: Setting
-    plans: Mapping[str, Plan]
+    plans: dict[str, Plan]
     scorers: dict[str, Any]
     played: dict[tuple[str, str], Rounds] = field(default_factory=dict)
 
@@ -124,9 +150,28 @@ class Loop:
             for name in (mode.learner, mode.anchor):
                 if name is not None and name not in self.scorers:
                     self.scorers[name] = fitted(name, self.corpus, self.setting.config.seed, None)
-            world, constants = self.setting.worlds["adaptive"], preset(self.setting.config.preset)
-            self.played[key] = play(mode, world, self.plans[plan], constants, scoring_of(mode, self.scorers))
+            constants = preset(self.setting.config.preset)
+            self.played[key] = play(mode, self.world(mode), self.plans[plan], constants, scoring_of(mode, self.scorers))
         return self.played[key]
+
+    def world(self, mode: Mode) -> World:
+        """Items compared by the two-tower's vectors; those of the private learner by its own, which are released."""
+        common = self.setting.worlds["adaptive"]
+        if mode.learner != PRIVATE:
+            return common
+        vectors = self.scorers[PRIVATE].similarity_vectors
+        return replace(common, catalog=Catalog(list(common.catalog.ids), common.catalog.targets, vectors=vectors))
+
+    def first(self, copies: int, plan: str = "main") -> Ints:
+        """Places of the sessions of the first ``copies`` learners of each response model and profile."""
+        return np.flatnonzero([one.copy < copies for one in self.plans[plan].sessions])
+
+    def part(self, copies: int) -> str:
+        """The plan of these learners alone: fewer sessions to play. Its name."""
+        name = f"main, first {copies}"
+        if name not in self.plans:
+            self.plans[name] = self.plans["main"].rows(self.first(copies))
+        return name
 
     def metrics(self, mode: Mode, plan: str = "main") -> dict[str, Floats]:
         """Every metric of a mode, one value per session."""
@@ -138,12 +183,12 @@ def loops(task: Task) -> tuple[tuple[Loop, ...], tuple[str, ...]]:
     config: LoopConfig = task.config
     made: list[Loop] = []
     skipped: list[str] = []
-    for place, (paper, choices, constants) in enumerate(config.corpora):
+    for paper, choices, constants in config.corpora:
         here, reasons = task.corpora.split(choices)
         if not here:
             skipped += reasons
             continue
-        task.progress(place, len(config.corpora), f"{here[0]}: fitting")
+        task.progress(0, 1, f"{here[0]}: fitting")
         made.append(loop_on(task.corpora, paper, here[0], constants, config, task.seed))
     return tuple(made), tuple(skipped)
 

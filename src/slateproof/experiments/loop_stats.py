@@ -25,6 +25,7 @@ __all__ = [
     "accepted_means",
     "delta",
     "delta_columns",
+    "delta_of",
     "judged",
     "jumps",
     "mean_of",
@@ -81,6 +82,12 @@ def delta_columns(found: Mapping[str, Delta]) -> Row:
     for metric, one in found.items():
         row |= {f"delta_{metric}": one.mean, f"low_{metric}": one.low, f"high_{metric}": one.high, f"p_{metric}": one.p}
     return row
+
+
+def delta_of(row: Row, metric: str) -> Delta:
+    """Read a difference back from the columns of a row."""
+    mean, low, high, p = (row[f"{end}_{metric}"] for end in ("delta", "low", "high", "p"))
+    return Delta(mean, low, high, row["sessions"], p)
 
 
 def standard_error(low: float, high: float) -> float:

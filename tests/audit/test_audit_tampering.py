@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from audit_world import KEY, OTHER_KEY, slates, write_log
 
-from slateproof.audit import AuditLog, Checkpoint, Problem, verify_log
+from slateproof.audit import AuditLog, Checkpoint, Problem, masked_copy, verify_log
 from slateproof.audit.rows import Entry, rows_of
 from slateproof.audit.schema import SCHEMA
 from slateproof.audit.seal import commitments_of, leaves_in
@@ -272,6 +272,27 @@ def test_withholding_shows(log: tuple[Path, list[Checkpoint]]) -> None:
     problem = first(log[0])
     assert (problem.kind, problem.index) == ("withheld", 2)
     assert "scores" in problem.message
+
+
+@pytest.mark.parametrize("kind", ["monitor", "masked"])
+def test_values_where_a_field_is_withheld(tmp_path: Path, kind: str) -> None:
+    """No digest covers them, and other readers would take them for the log's."""
+    write_log(tmp_path / "log", slates(4), level="monitor" if kind == "monitor" else "replay")
+    folder = tmp_path / "log"
+    if kind == "masked":
+        folder = tmp_path / "copy"
+        masked_copy(AuditLog.open(tmp_path / "log"), folder, drop=["state"])
+    assert verify_log(folder, None, PUBLIC).ok
+    rewrite(files(folder)[0], lambda rows: rows[2].update(knowledge=0.9))
+    problem = first(folder)
+    assert (problem.kind, problem.index) == ("changed", 2)
+
+
+@pytest.mark.parametrize(("column", "value"), [("pseudonym", "somebody else"), ("salts", [bytes(16)] * 11)])
+def test_what_belongs_into_masked_copies_only(log: tuple[Path, list[Checkpoint]], column: str, value: Any) -> None:
+    rewrite(files(log[0])[1], lambda rows: rows[3].update({column: value}))
+    problem = first(log[0])
+    assert (problem.kind, problem.index) == ("changed", 7)
 
 
 def test_a_commitment_of_the_wrong_length_is_none(log: tuple[Path, list[Checkpoint]]) -> None:

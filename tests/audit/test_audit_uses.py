@@ -83,6 +83,14 @@ def test_a_changed_value_of_a_masked_copy_is_found(log: AuditLog, tmp_path: Path
     assert (problem.kind, problem.index) == ("changed", 3)
 
 
+def test_verification_says_that_it_is_a_masked_copy(log: AuditLog, tmp_path: Path) -> None:
+    assert not any("masked" in note for note in log.verify().notes)
+    masked_copy(log, tmp_path / "copy", drop=["scores"])
+    assert "a masked copy: whoever made it left out scores, subject" in verify_log(tmp_path / "copy").notes
+    masked_copy(log, tmp_path / "bare", drop=FIELDS)
+    assert "; 40 records are there as bare digests" in verify_log(tmp_path / "bare").notes[-1]
+
+
 def test_a_damaged_record_is_withheld_not_released(tmp_path: Path) -> None:
     write_log(tmp_path / "log", slates(6))
     path = sorted((tmp_path / "log").glob("*.parquet"))[0]

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from slateproof.audit.canonical import SALT, Digests, commit_fields, leaves_of, salts_of, texts_of
 from slateproof.audit.idlists import null_array
-from slateproof.audit.schema import COLUMNS, FIELDS, MONITOR_DROPS, SCHEMA, SCHEMA_VERSION
+from slateproof.audit.schema import COLUMNS, FIELDS, MONITOR_DROPS, SCHEMA, SCHEMA_VERSION, columns_of
 from slateproof.audit.sha256 import DIGEST
 
 __all__ = ["commitments_of", "leaf_table", "leaves_in", "seal", "stored_leaves", "withhold"]
@@ -58,8 +58,9 @@ def withhold(rows: pa.RecordBatch, commitments: list[Digests], fields: frozenset
 def commitments_of(batch: pa.RecordBatch, secret: bytes | None, version: int = SCHEMA_VERSION) -> tuple[list[Digests], list[Any]]:
     """Commitments by field of stored records, recomputed from their values, and by field which records withhold it.
 
-    A withheld field counts with the commitment that is stored in its place. Without ``secret`` (a masked copy) the salts come
-    from the records.
+    A withheld field counts with the commitment that is stored in its place, and its columns must be empty: values that no digest
+    covers give zeros for a commitment. Without ``secret`` (a masked copy) the salts come from the records; with it, salts and
+    pseudonyms have no place there.
     """
     size = len(batch)
     if secret is not None:
@@ -75,7 +76,21 @@ def commitments_of(batch: pa.RecordBatch, secret: bytes | None, version: int = S
                     # What has another length becomes zeros, and then the digest does not fit.
                     found[place][row] = np.frombuffer(value if len(value) == DIGEST else bytes(DIGEST), np.uint8)
                     withheld[place][row] = True
+    for place, field in enumerate(FIELDS):
+        if withheld[place].any():
+            found[place][withheld[place] & _present(batch, [column.name for column in columns_of(field, version)])] = 0
+    if secret is not None:
+        found[0][_present(batch, ["salts", "pseudonym"])] = 0
     return found, withheld
+
+
+def _present(batch: pa.RecordBatch, names: list[str]) -> Any:
+    """Per record, whether any of these columns holds a value."""
+    out = np.zeros(len(batch), bool)
+    for column in (batch.column(name) for name in names):
+        if column.null_count < len(batch):
+            out |= np.asarray(column.is_valid())
+    return out
 
 
 def leaf_table(batch: pa.RecordBatch, commitments: list[Digests]) -> Digests:

@@ -49,7 +49,7 @@ class Store:
             raise NotALog(f"{folder.uri}: is a Delta table, but no slateproof log")
         self.header = Header.parse(configuration[HEADER])
         self.append_only = configuration.get("delta.appendOnly") == "true"
-        self.masked = MASKED in configuration
+        self.masked = _masked(configuration.get(MASKED))
         self.secret = _secret(configuration.get(SECRET_KEY))
 
     @classmethod
@@ -285,6 +285,16 @@ def _properties(checkpoint: Checkpoint, peaks: Peaks) -> CommitProperties:
 def _peaks(entry: Mapping[str, Any]) -> Peaks:
     stored = json.loads(entry[PEAKS])
     return Peaks(int(stored["size"]), [bytes.fromhex(value) for value in stored["hashes"]])
+
+
+def _masked(text: str | None) -> tuple[str, ...] | None:
+    """The fields that a masked copy says it leaves out; None for a log."""
+    if text is None:
+        return None
+    try:
+        return tuple(map(str, json.loads(text)))
+    except (ValueError, TypeError) as why:
+        raise LogUnreadable(f"the list of masked fields is damaged ({why})") from why
 
 
 def _secret(text: str | None) -> bytes | None:

@@ -74,7 +74,7 @@ class _Verification:
         self.context = store.header.context
         self.shelf = CatalogShelf(store.folder)
         self.leaves = bytearray()
-        self.replayed = self.withheld = 0
+        self.replayed = self.withheld = self.bare = 0
         self.broken_catalogs: set[str] = set()
 
     def run(self, progress: Progress | None) -> VerifyReport:
@@ -89,6 +89,9 @@ class _Verification:
                 if progress is not None:
                     progress(len(self.leaves) // HASH, last.size)
         self._tree(last)
+        if self.store.masked is not None:
+            bare = f"; {self.bare} records are there as bare digests" if self.bare else ""
+            self.notes.append(f"a masked copy: whoever made it left out {', '.join(self.store.masked)}{bare}")
         return VerifyReport(
             last.size,
             tuple(self.findings.described),
@@ -177,7 +180,7 @@ class _Verification:
     def _record(self, records: Records, row: int, place: int, missing: frozenset[str], same: bool) -> None:
         """An intact record: does its slate follow?"""
         allowed = _MONITOR if self.store.header.level == "monitor" else _NOTHING
-        if not self.store.masked and missing != allowed:
+        if self.store.masked is None and missing != allowed:
             names = ", ".join(sorted(missing ^ allowed))
             self.findings.add("withheld", place, f"a {self.store.header.level} log holds or leaves out otherwise: {names}")
             return
@@ -185,6 +188,7 @@ class _Verification:
             self._scope(records, row, place)
         if missing & _NEEDED:
             self.withheld += 1
+            self.bare += len(missing) == len(FIELDS)
             return
         if same:
             self.replayed += 1

@@ -19,7 +19,7 @@ from slateproof.types import Slate
 
 __all__ = ["certify_command", "diff_command", "show_command", "verify_command"]
 
-_LOG = typer.Argument(..., help="The log's folder.")
+_LOG = typer.Argument(..., help="The log's folder, or object store URL (credentials come from the environment).")
 _JSON = typer.Option(None, "--json", help="Write the result here as JSON, too.")
 
 
@@ -40,7 +40,7 @@ def write_json(path: Path | None, value: dict[str, Any], option: str = "json") -
 
 
 def verify_command(
-    log: Path = _LOG,
+    log: str = _LOG,
     checkpoint: Path | None = typer.Option(
         None, "--checkpoint", help="An earlier checkpoint (a signed note) that the log must extend."
     ),
@@ -56,7 +56,7 @@ def verify_command(
 
 
 def show_command(
-    log: Path = _LOG,
+    log: str = _LOG,
     index: int = typer.Argument(..., min=0, help="Which record, counted from 0."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON instead of text."),
 ) -> None:
@@ -67,7 +67,7 @@ def show_command(
 
 
 def diff_command(
-    log: Path = _LOG,
+    log: str = _LOG,
     policy: Path = typer.Option(..., "--policy", help="The other policy."),
     out: Path | None = _JSON,
 ) -> None:
@@ -80,7 +80,7 @@ def diff_command(
 
 
 def certify_command(
-    log: Path = _LOG,
+    log: str = _LOG,
     sigma: float = typer.Option(..., "--sigma", min=0.0, help="Standard deviation of the score noise."),
     anchor_weight: float = typer.Option(
         0.0, "--anchor-weight", min=0.0, max=1.0, help="Share of the score that a fixed anchor supplies."
@@ -92,7 +92,7 @@ def certify_command(
     """How far scores may move before the logged slates change, and how likely noise of SIGMA changes them, rung by rung."""
     with AuditLog.open(log) as opened:
         if len(opened) == 0:
-            raise InvalidInput("log", "has no records yet", str(log))
+            raise InvalidInput("log", "has no records yet", log)
         try:
             table = _of_replay(opened, sigma, anchor_weight, draws)
         except NotReplayable:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from slateproof.experiments import ledger as x
+from slateproof.experiments.core import Result, Task
+from slateproof.experiments.draw import to_svg
+from slateproof.experiments.output import csv_text, plain
+from slateproof.experiments.shelf import Shelf
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "ledger.md"
 
@@ -91,3 +96,40 @@ def test_bounds_are_never_rounded_down(table: list[dict[str, Any]]) -> None:
         cells = [cell.strip() for cell in x.markdown([row], []).split("| --- |\n")[1].splitlines()[0].strip("|").split("|")]
         for cell, name in zip(cells[-3:], ("pld", "rdp", "streaming"), strict=True):
             assert row[name] <= float(cell) < row[name] * 1.01
+
+
+def test_the_experiment_judges_every_label_twice(table: list[dict[str, Any]]) -> None:
+    result = x.result(table, x.noise_rows())
+    assert (x.EXPERIMENT.name, x.EXPERIMENT.labels) == ("ledger", ("tab:dp-hyperparams-app",))
+    assert len(result.verdicts) == 2 * 12
+    at_twenty = {one.key: one for one in result.verdicts if "/20/" in one.key}
+    assert len(at_twenty) == 6
+    for key, one in at_twenty.items():
+        assert one.label == "tab:dp-hyperparams-app"
+        assert one.verdict == ("reproduced" if key.endswith("formula") else "same direction")
+        assert (one.cause is not None) is key.endswith("pld")
+    assert {one.verdict for one in result.verdicts if "/20/" not in one.key} == {"not comparable"}
+    assert (result.summary["labels_below_truth"], result.summary["labels_above_truth"]) == (1, 2)
+    assert result.summary["pld_standard_20"] == table[0]["pld"]
+    assert "0.36 against 0.530" in result.notes[0]
+
+
+def test_the_result_survives_its_files(table: list[dict[str, Any]]) -> None:
+    result = x.result(table, x.noise_rows())
+    again = Result.from_dict(json.loads(json.dumps(plain(result.to_dict()))))
+    assert plain(again.to_dict()) == plain(result.to_dict())
+    assert result.rows[0]["noise_for_3"] == table[0]["noise_for"][3.0]
+    assert len(csv_text(result.rows).splitlines()) == 1 + len(table)
+    assert all(set(one.columns) <= set(one.rows[0]) for one in result.tables)
+    assert result.tables[0].rows[0]["pld"] == "0.530"
+    assert to_svg(result.figures[0]).startswith("<svg")
+
+
+def test_the_experiment_runs_what_its_configuration_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+    config = x.LedgerTable(updates=(20,), targets=())
+    monkeypatch.setattr(x, "TIERS", x.TIERS[:3])
+    done = x.run(Task(config, Shelf(None), 42, lambda part, total, what: told.append(part)))
+    assert told == [0, 1, 2]
+    assert [row["updates"] for row in done.rows] == [20, 20, 20]
+    assert not any(name.startswith("noise_for") for name in done.rows[0])

@@ -15,6 +15,7 @@ from slateproof.errors import InvalidInput
 from slateproof.learn.dp_config import Private
 from slateproof.learn.dp_step import OFF, PrivateSteps
 from slateproof.learn.dp_train import PrivateTwoTower, by_arrival
+from slateproof.learn.modelfile import read
 from slateproof.learn.protocol import Context
 from slateproof.learn.two_tower import TwoTower, towers_for
 from slateproof.learn.two_tower_data import gather, log_of, neutral
@@ -26,18 +27,25 @@ HOW = Private(clip=0.5, noise_multiplier=1.5, rows_per_round=5, physical_batch=1
 LEARNER = PrivateTwoTower(tower=TOWER, private=HOW, steps=4, sampling_rate=0.05)
 
 
-class TestPrivateOffline(LearnerConformance):
+class _Private(LearnerConformance):
     exact = False
     online = False
 
+    def test_the_model_file_says_where_it_comes_from(self, scorer, corpus, tmp_path) -> None:
+        """All but the seed: it would take the noise off."""
+        scorer.save(tmp_path / "m.npz")
+        model = read(tmp_path / "m.npz")
+        assert (model.corpus_digest, model.seed) == (corpus.digest, 0)
+        assert model.ledger is not None
+        assert model.ledger.non_private is None
+
+
+class TestPrivateOffline(_Private):
     def make(self) -> PrivateTwoTower:
         return LEARNER
 
 
-class TestPrivateStreaming(LearnerConformance):
-    exact = False
-    online = False
-
+class TestPrivateStreaming(_Private):
     def make(self) -> PrivateTwoTower:
         return replace(LEARNER, regime="streaming", arrivals_per_step=200)
 
@@ -102,6 +110,15 @@ def test_a_draw_larger_than_the_physical_batch_is_worked_off_whole(corpus, log, 
     index = np.random.default_rng(0).permutation(log.first.size)[:150]
     expected = flat(begin(corpus, log)._sum(index))
     np.testing.assert_allclose(flat(begin(corpus, log, replace(HOW, physical_batch=physical))._sum(index)), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 33, 64])
+def test_padding_adds_exactly_nothing(corpus, log, rounds: int) -> None:
+    """Inner batches of padding are not computed; a draw that ends inside one, or is empty, comes out the same."""
+    index, padded = np.arange(rounds), begin(corpus, log, replace(HOW, physical_batch=128))
+    one_by_one = begin(corpus, log, replace(HOW, physical_batch=1))
+    expected = sum((flat(one_by_one._sum(index[i : i + 1])) for i in range(rounds)), np.zeros(flat(padded.model).size))
+    np.testing.assert_allclose(flat(padded._sum(index)), expected, atol=1e-4)
 
 
 def test_one_round_moves_the_sum_by_at_most_the_clip(corpus, log) -> None:
@@ -214,6 +231,32 @@ def test_the_stream_reads_each_round_once(corpus, log) -> None:
     assert run.ledger.epsilon(1e-5) == pytest.approx(single.epsilon(1e-5))
     with pytest.raises(InvalidInput, match="rounds: of a stream are used once"):
         run.arrivals(1)
+
+
+def test_a_round_that_is_taken_out_leaves_its_place_empty_and_moves_no_other(corpus, log) -> None:
+    """What parallel composition needs: the step that it was in changes by its clipped gradient, every other one not at all."""
+    place, size = 37, 20
+    count = log.count.copy()
+    count[place] = 0
+    here, there = begin(corpus, log), begin(corpus, log._replace(count=count))
+    changed = []
+    for first in range(0, 100, size):
+        step = np.arange(first, first + size)
+        one, other = flat(here._sum(step)), flat(there._sum(step))
+        if not np.array_equal(one, other):
+            changed.append((first, np.linalg.norm(one - other)))
+    ((first, moved),) = changed
+    assert first <= place < first + size
+    assert moved == pytest.approx(min(HOW.clip, np.linalg.norm(round_gradients(here, [place])[0])), rel=1e-3)
+
+
+def test_a_closed_gap_would_move_every_later_step(corpus, log) -> None:
+    """The opposite, so that the contract is not read as a formality."""
+    keep = np.delete(np.arange(log.first.size), 37)
+    closed = log._replace(first=log.first[keep], count=log.count[keep], user=log.user[keep])
+    here, there = begin(corpus, log), begin(corpus, closed)
+    later = [np.arange(first, first + 20) for first in range(40, 100, 20)]
+    assert not any(np.array_equal(flat(here._sum(step)), flat(there._sum(step))) for step in later)
 
 
 def test_rounds_arrive_by_the_clock_of_their_last_row() -> None:

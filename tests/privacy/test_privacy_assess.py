@@ -176,7 +176,7 @@ def test_without_a_ledger_dp_output_is_a_word() -> None:
     scope = pv.assess(inputs(), None)
     assert (scope.regime, scope.epsilon, scope.user_level) == ("conditional", None, None)
     assert "no release is recorded" in scope.because[0]
-    assert "hand over the ledger" in " ".join(scope.improve)
+    assert scope.improve == ("ledger: hand over that of the run that made scores, widths, shown",)
     assert "no figure" in scope.to_text()
 
 

@@ -7,14 +7,19 @@ Scope: figures about described mechanisms. None is a claim about a model: that c
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from slateproof import privacy as pv
+from slateproof.experiments.core import Experiment, Result, Row, Table, Task
+from slateproof.experiments.figures import Figure, Panel, Series
+from slateproof.experiments.ledger_page import markdown, up
+from slateproof.experiments.verdicts import Ours, Published, Verdict, judge
 
-__all__ = ["DELTA", "TIERS", "Tier", "markdown", "noise_rows", "rows"]
+__all__ = ["DELTA", "EXPERIMENT", "TIERS", "LedgerTable", "Tier", "markdown", "noise_rows", "result", "rows", "run"]
+
+LABEL = "tab:dp-hyperparams-app"
 
 DELTA = 1e-5
 UPDATES = (8, 20, 50, 80)
@@ -41,11 +46,38 @@ TIERS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class LedgerTable:
+    """Numbers of updates, target epsilons, delta, and the rounds of a user."""
+
+    updates: tuple[int, ...] = UPDATES
+    targets: tuple[float, ...] = TARGETS
+    delta: float = DELTA
+    rounds_per_user: int = ROUNDS_PER_USER
+
+
+def run(task: Task) -> Result:
+    """Every tier at every number of updates; no corpus and no seed is read."""
+    config: LedgerTable = task.config
+    total = len(TIERS) * len(config.updates)
+    found = rows(
+        config.updates, config.targets, config.delta, config.rounds_per_user, lambda done, what: task.progress(done, total, what)
+    )
+    return result(found, noise_rows(config.targets, config.delta, config.rounds_per_user))
+
+
+def result(found: Sequence[Mapping[str, Any]], unsampled: Sequence[Row]) -> Result:
+    """What is reported of ``rows`` and ``noise_rows``."""
+    flat = tuple(_flat(row) for row in found)
+    return Result(_summary(found), flat, _verdicts(found), _notes(found), _tables(flat, unsampled), (_figure(found),))
+
+
 def rows(
     updates: Sequence[int] = UPDATES,
     targets: Sequence[float] = TARGETS,
     delta: float = DELTA,
     rounds_per_user: int = ROUNDS_PER_USER,
+    tell: Callable[[int, str], None] = lambda done, what: None,
 ) -> list[dict[str, Any]]:
     """One row per tier and number of updates.
 
@@ -54,11 +86,13 @@ def rows(
     for the whole group at ``delta``; ``user_direct``: users clipped and sampled as the unit; ``user_streaming``: streaming, with
     at most one round of a user in a release and ``rounds_per_user`` releases; ``user_uncapped`` is None: without a cap there is
     no figure. ``noise_for``: per target epsilon, the noise multiplier that ``pld`` needs at this rate and number of updates.
+    ``tell`` is called before each row with the number of finished ones.
     """
     needed: dict[tuple[float, int], dict[float, float]] = {}
-    out = []
+    out: list[dict[str, Any]] = []
     for tier in TIERS:
         for steps in updates:
+            tell(len(out), f"{tier.name}, T = {steps}")
             key = (tier.sampling_rate, steps)
             if key not in needed:
                 needed[key] = {goal: pv.noise_for(epsilon=goal, delta=delta, steps=steps, sampling_rate=key[0]) for goal in targets}
@@ -110,91 +144,126 @@ def noise_rows(
     ]
 
 
-_ROUND_HEADS = ("tier", "q", "σ", "T", "printed", "formula", "PLD", "RDP", "single use")
-_USER_HEADS = ("tier", "T", "no cap", "lemma: ε", "lemma: δ", "group", "user as unit", "single use")
+def _flat(row: Mapping[str, Any]) -> Row:
+    """The row with one column per target."""
+    needed = {f"noise_for_{goal:g}": noise for goal, noise in row["noise_for"].items()}
+    return {**{key: value for key, value in row.items() if key != "noise_for"}, **needed}
 
 
-def markdown(table: Sequence[Mapping[str, Any]], noise: Sequence[Mapping[str, float]]) -> str:
-    """Both tables as Markdown; every bound and every noise multiplier is rounded up to three digits, labels to four."""
-    goals = list(table[0]["noise_for"]) if table else []
-    rounds = _table(_ROUND_HEADS, (_round_cells(one) for one in table))
-    users = _table(_USER_HEADS, (_user_cells(one) for one in table))
-    distinct = {(one["sampling_rate"], one["updates"]): one for one in table}.values()
-    heads = ("q", "T", *(f"ε = {goal:g}" for goal in goals))
-    sampled = _table(
-        heads, ((f"{one['sampling_rate']:g}", str(one["updates"]), *map(_up, one["noise_for"].values())) for one in distinct)
+def _verdicts(found: Sequence[Mapping[str, Any]]) -> tuple[Verdict, ...]:
+    """Two for every printed label: as the value of its formula, and as what it is printed as, an epsilon."""
+    by_cell = {(row["tier"], row["updates"]): row for row in found}
+    verdicts = []
+    for tier in TIERS:
+        for steps, label in tier.printed.items():
+            row = by_cell.get((tier.name, steps))
+            why = None if row is not None else "the cell is not in a quick run"
+            half = 0.5 * 10.0 ** -len(label.partition(".")[2])
+            for name, what in (("label_formula", "label, by its formula"), ("pld", "label, as the ε of the tier (PLD)")):
+                published = Published(
+                    f"{tier.name}/{steps}/{name}", _TABLES[steps], f"{tier.name}, T={steps}: {what}", float(label), tolerance=half
+                )
+                ours = Ours(None if row is None else row[name], why=why)
+                verdicts.append(judge(published, ours, _CAUSE if name == "pld" else None))
+    return tuple(verdicts)
+
+
+_TABLES = {8: "tab:dp-sgd-tail-oulad-tiers", 20: LABEL, 50: LABEL, 80: "tab:dp-sgd-tail-oulad-steps"}
+_CAUSE = "the formula behind the labels is no bound: below the truth for the standard tier, above it for the others"
+
+
+def _summary(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Formula and truth by tier and number of updates, and how often the label is too small."""
+    printed = [row for row in found if row["label_printed"] is not None]
+    out: dict[str, Any] = {
+        "labels_below_truth": sum(float(row["label_printed"]) < row["pld"] for row in printed),
+        "labels_above_truth": sum(float(row["label_printed"]) > row["pld"] for row in printed),
+    }
+    names = {"label_formula": "label", "pld": "pld", "rdp": "rdp", "streaming": "streaming", "user_streaming": "user_streaming"}
+    for row in found:
+        if row["tier"] in _STATED:
+            out |= {f"{name}_{row['tier']}_{row['updates']}": row[key] for key, name in names.items()}
+    return out
+
+
+_STATED = tuple(tier.name for tier in TIERS[:3])
+
+
+def _notes(found: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    printed = [row for row in found if row["label_printed"] is not None]
+    worst = max(printed, key=lambda row: row["pld"] / float(row["label_printed"]))
+    below = [row for row in printed if float(row["label_printed"]) < row["pld"]]
+    return (
+        f"{len(below)} of {len(printed)} printed labels are below what the mechanism costs, even if it runs as described; worst "
+        f"{worst['tier']} at T = {worst['updates']}: {worst['label_printed']} against {up(worst['pld'])}. The others are above.",
+        f"A round that is used once, without sampling, costs {', '.join(up(row['streaming']) for row in _first(found))} (standard, "
+        f"strong, locked), whatever T is; a user of {ROUNDS_PER_USER} such rounds "
+        f"{', '.join(up(row['user_streaming']) for row in _first(found))}; without a cap a user has no figure.",
+        "No figure is a guarantee about a model of the paper: neither sampler, nor population, nor the clipping of whole rounds is "
+        "established there.",
     )
-    plain = _table(
-        ("target ε", "per round", "per user"), ((f"{one['epsilon']:g}", _up(one["round"]), _up(one["user"])) for one in noise)
+
+
+def _first(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """One row of each stated tier."""
+    return [next(row for row in found if row["tier"] == name) for name in _STATED]
+
+
+def _tables(flat: Sequence[Row], plain: Sequence[Row]) -> tuple[Table, ...]:
+    bounds = ("pld", "rdp", "streaming", "user_lift_epsilon", "user_lift_delta", "user_group", "user_direct", "user_streaming")
+    needed = tuple(name for name in flat[0] if name.startswith("noise_for_"))
+    shown = tuple({**row, **{name: up(row[name]) for name in (*bounds, *needed)}, "user_uncapped": "none"} for row in flat)
+    heads = {
+        "sampling_rate": "q", "noise_multiplier": "σ", "updates": "T", "label_printed": "printed", "label_formula": "formula",
+        "pld": "PLD", "rdp": "RDP", "streaming": "single use", "user_uncapped": "no cap", "user_lift_epsilon": "lemma: ε",
+        "user_lift_delta": "lemma: δ", "user_group": "group", "user_direct": "user as unit", "user_streaming": "single use",
+        **{name: f"ε = {name.removeprefix('noise_for_')}" for name in needed},
+    }  # fmt: skip
+    tier = ("tier", "sampling_rate", "noise_multiplier", "updates")
+    rounds = ("label_printed", "label_formula", *bounds[:3])
+    unsampled = tuple({key: f"{value:g}" if key == "epsilon" else up(value) for key, value in row.items()} for row in plain)
+    return (
+        Table("ledger-rounds", "One round as the protected unit, δ = 1e-5; bounds rounded up.", (*tier, *rounds), shown, heads),
+        Table(
+            "ledger-users",
+            "One user with 20 rounds as the protected unit; bounds rounded up.",
+            ("tier", "updates", "user_uncapped", *bounds[3:]),
+            shown,
+            heads,
+        ),
+        Table("ledger-noise", "Noise multiplier needed, with sampling.", ("sampling_rate", "updates", *needed), shown, heads),
+        Table("ledger-noise-unsampled", "Noise multiplier needed, without sampling.", ("epsilon", "round", "user"), unsampled),
     )
-    return _PAGE.format(rounds=rounds, users=users, sampled=sampled, plain=plain)
 
 
-def _round_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    rate, noise = f"{row['sampling_rate']:.3f}", f"{row['noise_multiplier']:.1f}"
-    label = f"{row['label_formula']:.4f}"
-    bounds = (_up(row[name]) for name in ("pld", "rdp", "streaming"))
-    return (row["tier"], rate, noise, str(row["updates"]), row["label_printed"] or "-", label, *bounds)
+def _figure(found: Sequence[Mapping[str, Any]]) -> Figure:
+    lines = {"formula": "label_formula", "PLD": "pld", "RDP": "rdp", "single use": "streaming", "one user": "user_streaming"}
+    panels = []
+    for name in _STATED:
+        mine = [row for row in found if row["tier"] == name]
+        x = tuple(row["updates"] for row in mine)
+        series = tuple(
+            Series(label, x, tuple(row[key] for row in mine), "line", slot) for slot, (label, key) in enumerate(lines.items())
+        )
+        title = f"{name}: q = {mine[0]['sampling_rate']:g}, σ = {mine[0]['noise_multiplier']:g}"
+        panels.append(Panel(title, "updates T", "ε", series, y_scale="log"))
+    return Figure(
+        "ledger",
+        "What the tiers cost, δ = 1e-5",
+        "Three panels, one per tier, epsilon on a log scale against the number of updates: the formula of the label, PLD and RDP "
+        "bounds with sampling, a round used once, and one user over 20 such rounds. The formula is below PLD for the standard tier "
+        "and above it for the others; single use and users lie far above all of them.",
+        tuple(panels),
+        3,
+    )
 
 
-def _user_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    figures = (_up(row[name]) for name in ("user_lift_epsilon", "user_lift_delta", "user_group", "user_direct", "user_streaming"))
-    return (row["tier"], str(row["updates"]), "none", *figures)
-
-
-def _up(value: float) -> str:
-    """Three significant digits, rounded up."""
-    step = 10.0 ** (math.floor(math.log10(value)) - 2)
-    return f"{math.ceil(value / step) * step:#.3g}"
-
-
-def _table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rule = ["---"] * len(heads)
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, rule, *lines))
-
-
-_PAGE = """# The privacy ledger of the paper's tiers
-
-Made by (about a minute):
-
-```
-python -c "from slateproof.experiments import ledger as x; print(x.markdown(x.rows(), x.noise_rows()), end='')" > docs/ledger.md
-```
-
-δ = 1e-5, add-or-remove-one. Bounds and noise multipliers are rounded up to three digits. The mechanisms are taken as
-described; the paper says itself that its artifact establishes neither sampler, nor population, nor clipping of whole rounds,
-so **no figure here is a guarantee about a model of the paper**.
-
-## One round as the protected unit
-
-*printed*: the label in the paper. *formula*: q√(2T ln(1/δ))/σ + Tq²/σ², which reproduces it and is **not a bound**. *PLD*,
-*RDP*: upper bounds, if T updates run on fresh Poisson samples of rounds at rate q, and each round's gradient is clipped as
-one. *single use*: each round is used in one update, when it arrives: nothing is sampled, so nothing is amplified, and T does
-not matter.
-
-{rounds}
-
-For the standard tier the printed label is below what the mechanism costs (0.36 against 0.530 at T = 20; PLD rounded the other
-way, as a lower bound, gives 0.5289); for the other tiers it is above. A formula that errs in both directions bounds nothing.
-The labels 0.04857 and 0.154 of the 200-seed tables belong to σ = 2.8, although the tier is stated with 3.0.
-
-## One user as the protected unit, 20 rounds each
-
-*no cap*: without an enforced cap there is no figure. *lemma*: (Bε, δ(e^(Bε) - 1)/(e^ε - 1)) with B = 20 on the PLD column; a
-δ near 1 promises nothing. *group*: the same cap, accounted for 20 rounds at once at δ = 1e-5 (a binomial mixture of
-Gaussians). *user as unit*: users are sampled at rate q, and all that a user contributes to an update is clipped as one; no cap
-is needed, but the same noise now stands against one clipped user, not one clipped round. *single use*: 20 releases without
-sampling, at most one round of the user in each; should two of them share a release, this figure does not hold.
-
-{users}
-
-## Noise needed
-
-Noise multiplier with Poisson sampling at rate q over T updates, for a target ε of the sampled unit:
-
-{sampled}
-
-Without sampling: a round in one release (*per round*); a user in 20 releases, one round in each (*per user*):
-
-{plain}
-"""
+EXPERIMENT = Experiment(
+    name="ledger",
+    title="What the privacy labels cost",
+    question="What do the nominal configurations cost, were they run as described, per round and per user?",
+    labels=(LABEL,),
+    full=LedgerTable(),
+    quick=LedgerTable(updates=(20,), targets=(3.0,)),
+    run=run,
+)

@@ -8,7 +8,12 @@ One step of the offline regime (Poisson sampling at rate q from a population of 
 
 The noise stands on the sum, and the divisor is the *expected* batch size: the real one is a secret. A round's rows are summed
 before the clip, so that one round moves G by at most C whatever its slate size. One step of the streaming regime is the same with B
-the next n arrivals, each of which is read once and never again, and divisor n.
+the rounds at the next n places, each of which is read once and never again, and divisor n.
+
+A stream's claim rests on its places. A round's place in the log must not depend on which other rounds are there: a number issued
+when the slate is served, or a clock tick. Then a round that is taken out leaves its place empty (a round of no rows, which adds
+nothing), no other round changes its step, and parallel composition holds. Who closes the gap moves every later round instead:
+T steps then cost T, and the ledger of this class would be wrong.
 
 ``_release`` is the only code that assigns the model, and it writes the ledger's entry before it does: a step that ran without being
 recorded cannot be written by calling this class.
@@ -84,7 +89,7 @@ class PrivateSteps:
         self._release(index, rate * self.population, partial(self.ledger.record_poisson_gaussian, sampling_rate=rate))
 
     def arrivals(self, count: int) -> None:
-        """One streaming step on the next ``count`` rounds in arrival order, fewer at the end; each is read once."""
+        """One streaming step on the rounds at the next ``count`` places, fewer at the end; each is read once."""
         count = check_whole(count, "arrivals_per_step", 1)
         if not self.waiting:
             raise InvalidInput("rounds", "of a stream are used once, and all of them were", self._rounds)
@@ -112,7 +117,7 @@ class PrivateSteps:
     def _sum(self, index: Ints) -> Towers:
         """The sum of the clipped round gradients, in as many physical batches as it takes."""
         total = jax.tree.map(jnp.zeros_like, self._model)
-        for part in split_and_pad_global_batch(index, self.how.physical_batch):
+        for part in split_and_pad_global_batch(index, self.how.physical_batch, _micro(self.how)):
             total = _add_clipped(self.how, total, self._model, self._facts, self._log, jnp.asarray(part, jnp.int32))
         return total
 
@@ -126,6 +131,11 @@ def round_loss(model: Towers, facts: Facts, one: Rounds) -> jax.Array:
     return pointwise_loss(model, facts, one)
 
 
+def _micro(how: Private) -> int | None:
+    """Rounds per inner batch. Padding stands in the last inner batches, and those that hold nothing else are not computed."""
+    return MICRO if how.physical_batch % MICRO == 0 and how.physical_batch > MICRO else None
+
+
 @partial(jax.jit, static_argnums=0)
 def _add_clipped(how: Private, total: Towers, model: Towers, facts: Facts, log: Log, index: Any) -> Towers:
     """``total`` plus the clipped gradients of the rounds at ``index``; -1 is padding and adds exact zeros."""
@@ -133,8 +143,7 @@ def _add_clipped(how: Private, total: Towers, model: Towers, facts: Facts, log: 
     if how.side_inputs == "fixed":
         batch = neutral(batch)
     clip = jnp.inf if how.noise_multiplier is None else how.clip
-    micro = MICRO if how.physical_batch % MICRO == 0 and how.physical_batch > MICRO else None
-    clipped = clipped_grad(round_loss, l2_clip_norm=clip, batch_argnums=2, keep_batch_dim=False, microbatch_size=micro)
+    clipped = clipped_grad(round_loss, l2_clip_norm=clip, batch_argnums=2, keep_batch_dim=False, microbatch_size=_micro(how))
     return jax.tree.map(jnp.add, total, clipped(model, facts, batch, is_padding_example=index < 0))
 
 

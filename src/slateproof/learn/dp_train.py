@@ -1,7 +1,8 @@
 """The two-tower trained under differential privacy, as a learner.
 
 *Offline*: T steps on a fixed log, each on a fresh Poisson sample of the training users' rounds; amplified by sampling.
-*Streaming*: every round is used once, when it arrives; no amplification, and T steps cost a round what the one it was in costs.
+*Streaming*: every round is used once, when it arrives; no amplification, and T steps cost a round what the one it was in costs. The
+places in the order of arrival count as issued: see ``dp_step`` for what that means when a round is taken out.
 
 There is no early stopping: a validation loss that stops the training is a release that the ledger does not hold. Widths come from
 the released vectors alone (a uniform share instead of counts), so that they are post-processing; bootstrapped heads read the rows,
@@ -95,14 +96,17 @@ class PrivateTwoTower:
         return PrivateSteps(towers_for(corpus, self.tower, seed), facts, log, self.private, seed=seed, population=self.population)
 
     def scorer(self, run: PrivateSteps, corpus: Corpus, seed: int) -> TwoTowerScorer:
-        """The scorer of the released parameters, with the ledger that the steps wrote."""
+        """The scorer of the released parameters, with the ledger that the steps wrote.
+
+        A model file holds its scorer's seed, and who knows the seed of the noise can take the noise off: a private scorer says 0.
+        """
         facts = facts_of(corpus, fixed=self.private.side_inputs == "fixed")
         vectors = all_vectors(run.model, facts)
         share = np.full(len(corpus.items), 1.0 / len(corpus.items))
         start = prior_inverse(vectors, share, self.tower.ridge, self.tower.prior_rows)
         return TwoTowerScorer(
-            run.model, vectors, jnp.asarray(start, jnp.float32), Online("ridge", self.tower.online_rate), seed, corpus.digest,
-            corpus.label, run.ledger, self.name,
+            run.model, vectors, jnp.asarray(start, jnp.float32), Online("ridge", self.tower.online_rate),
+            seed if run.ledger.non_private else 0, corpus.digest, corpus.label, run.ledger, self.name,
         )  # fmt: skip
 
 

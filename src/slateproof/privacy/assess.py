@@ -142,6 +142,7 @@ def _improve(regime: Regime, declared: Mapping[str, Status], counted: Mapping[st
     """What the next better regime needs: first whatever ends the claim, and only without it whatever conditions it."""
     weak = {"anchored": "non-private", "conditional": "conditioned"}.get(regime)
     lines = []
+    missing = [name for name, kind in counted.items() if kind == weak and declared[name].kind == "dp-output" and not len(ledger)]
     if ledger.non_private is not None:
         lines.append("ledger: train again with the noise on and a new ledger; a non-private release cannot be taken back")
     for name in sorted((one for one, kind in counted.items() if kind == weak), key=lambda one: one == "shown"):
@@ -149,8 +150,8 @@ def _improve(regime: Regime, declared: Mapping[str, Status], counted: Mapping[st
             lines.append(better(name))
         elif name == "shown" and len(ledger) and ledger.non_private is None:
             lines.append("shown: follows from the others, once every earlier slate was made that way")
-        elif not len(ledger):
-            lines.append(f"{name}: hand over the ledger of the run that made it")
+    if missing:
+        lines.append(f"ledger: hand over that of the run that made {', '.join(missing)}")
     return tuple(lines)
 
 

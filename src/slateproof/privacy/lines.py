@@ -13,8 +13,8 @@ INPUTS: tuple[str, ...] = ("scores", "candidates", "targets", "similarity", "wid
 """Everything that the selector reads. Levers are not an input of their own: constants are public, lever maps read the state."""
 
 _MEANING: dict[Kind, str] = {
-    "public": "public or independent of the protected data, costs nothing",
-    "dp-output": "computed from the outputs of the ledger's releases alone, their cost is counted once (post-processing)",
+    "public": "independent of the protected data, costs nothing",
+    "dp-output": "post-processing of the ledger's releases, whose cost is counted once",
     "accounted": "released by a DP mechanism of its own, its budget is added",
     "conditioned": "fixed by conditioning, the figure does NOT protect the responses behind it",
     "non-private": "computed from protected data without a DP mechanism, no end-to-end claim survives it",

@@ -73,10 +73,10 @@ class Scope:
         blocks = [
             f"Regime      {self.regime}\nClaim       {self._claim()}\nUser level  {self._user_claim()}",
             _block("Releases that ran", self.releases or ("none recorded",)),
-            _block("Inputs", self.because),
+            _table("Inputs", self.because),
         ]
         if self.improve:
-            blocks.append(_block("For the next better regime", self.improve))
+            blocks.append(_table(f"For the next better regime ({self._next()})", self.improve))
         if self.notes:
             blocks.append(_block("Notes", self.notes))
         return "\n\n".join(blocks) + "\n"
@@ -90,6 +90,12 @@ class Scope:
         if self.regime == "end-to-end":
             return f"slates and traces are {figure}"
         return f"{figure}, only given {', '.join(self.unprotected)}, which it does not protect"
+
+    def _next(self) -> str:
+        """The regime that is left when the weakest inputs are mended."""
+        kinds = {status.kind for _, status in self.inputs}
+        soft = "conditioned" in kinds or ("dp-output" in kinds and self.ledger_digest is None)
+        return "conditional" if self.regime == "anchored" and soft else "end-to-end"
 
     def _user_claim(self) -> str:
         level = self.user_level
@@ -105,6 +111,15 @@ class Scope:
 
 def _block(title: str, lines: tuple[str, ...]) -> str:
     wrapped = (textwrap.fill(line, 110, initial_indent="  - ", subsequent_indent="    ") for line in lines)
+    return "\n".join([title, *wrapped])
+
+
+def _table(title: str, lines: tuple[str, ...]) -> str:
+    """Lines of the form "name: text", the texts in one column."""
+    parts = [line.split(": ", 1) for line in lines]
+    wide = max(len(name) for name, _ in parts) + 2
+    indent = " " * (2 + wide)
+    wrapped = (textwrap.fill(text, 110, initial_indent=f"  {name:{wide}}", subsequent_indent=indent) for name, text in parts)
     return "\n".join([title, *wrapped])
 
 

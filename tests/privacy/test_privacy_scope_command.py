@@ -1,0 +1,90 @@
+"""`slateproof scope`: the same verdict on the screen and as JSON, for every regime, with what would better it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from slateproof import privacy as pv
+from slateproof.cli.app import app
+from slateproof.policy import Policy
+
+STRONG = {
+    "scores": "dp-output", "candidates": "public", "targets": "public", "similarity": "public", "widths": "dp-output",
+    "state": "public", "shown": "dp-output",
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    ledger = pv.Ledger()
+    ledger.record_poisson_gaussian(sampling_rate=0.02, noise_multiplier=1.2, count=20)
+    (tmp_path / "ledger.json").write_text(json.dumps(ledger.to_dict()), encoding="utf-8")
+    return tmp_path
+
+
+def policy(folder: Path, named: bool = True, **inputs: str) -> Path:
+    lines = ["[privacy]", 'ledger = "ledger.json"' if named else "", "[privacy.inputs]"]
+    lines += [f'{name} = "{kind}"' for name, kind in {**STRONG, **inputs}.items()]
+    path = folder / "policy.toml"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def run(*arguments: Any) -> Any:
+    return CliRunner().invoke(app, ["scope", *map(str, arguments)])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "regime", "better"),
+    [
+        ({}, "end-to-end", None),
+        ({"state": "conditioned"}, "conditional", ("end-to-end", "state  fix the levers")),
+        ({"anchor": "non-private"}, "anchored", ("end-to-end", "anchor  leave the anchor out")),
+        ({"anchor": "non-private", "state": "conditioned"}, "anchored", ("conditional", "anchor  leave the anchor out")),
+    ],
+)
+def test_screen_and_json_hold_the_verdict(folder: Path, inputs: dict[str, str], regime: str, better: Any) -> None:
+    path, out = policy(folder, **inputs), folder / "scope.json"
+    done = run(path, "--json", out)
+    assert done.exit_code == 0, done.output
+    scope = Policy.load(path).scope(pv.Ledger.from_dict(json.loads((folder / "ledger.json").read_text(encoding="utf-8"))))
+    assert json.loads(out.read_text(encoding="utf-8")) == json.loads(json.dumps(scope.to_dict()))
+    assert done.output.startswith(f"Regime      {regime}\n")
+    assert scope.to_text() in done.output
+    assert ("ε = 0.53" in done.output) is (regime != "anchored")
+    for name in scope.inputs:
+        assert f"\n  {name[0]} " in done.output
+    assert ("For the next better regime" in done.output) is (better is not None)
+    if better is not None:
+        assert f"For the next better regime ({better[0]})\n  {better[1]}" in done.output
+
+
+def test_a_policy_without_its_ledger_claims_nothing(folder: Path) -> None:
+    done = run(policy(folder, named=False))
+    assert done.exit_code == 0
+    assert "no figure: no private release is recorded" in done.output
+    assert "ledger  hand over that of the run that made scores, widths, shown" in done.output
+    assert run(policy(folder, named=False), "--ledger", folder / "ledger.json").output.startswith("Regime      end-to-end")
+
+
+@pytest.mark.parametrize("content", ["{", '{"format": "another"}', None])
+def test_a_ledger_that_cannot_be_read_is_an_error_that_names_it(folder: Path, content: str | None) -> None:
+    (folder / "ledger.json").unlink()
+    if content is not None:
+        (folder / "ledger.json").write_text(content, encoding="utf-8")
+    done = run(policy(folder))
+    assert done.exit_code != 0
+    assert "ledger" in f"{done.output}{done.exception}"
+    assert "Regime" not in done.output
+
+
+def test_no_line_is_wider_than_a_page(folder: Path) -> None:
+    worst = dict.fromkeys(pv.INPUTS, "non-private")
+    for inputs in ({}, worst, dict.fromkeys(pv.INPUTS, "conditioned")):
+        body = run(policy(folder, **inputs)).output.split("\n\n", 1)[1]
+        assert max(map(len, body.splitlines())) <= 110

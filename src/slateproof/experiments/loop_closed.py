@@ -26,6 +26,7 @@ from slateproof.experiments.loop_stats import (
     delta,
     delta_columns,
     judged,
+    judged_alone,
     jumps,
     mean_of,
     rests_on_two,
@@ -154,13 +155,12 @@ def _random_jump(d: Any, size: int, slates: int = 20_000) -> float:
 
 
 def _scpo(loop: Loop, config: LoopConfig) -> list[Verdict]:
-    """SCPO against Adaptive; the text gives no interval, so the paper's error is taken to be ours."""
+    """SCPO against Adaptive, of which the text gives no interval."""
     ours = delta("utility_probe", loop.metrics(MODES["adaptive-scpo"]), loop.metrics(MODES["adaptive"]), config.resamples)
-    half = (ours.high - ours.low) / 2.0
     return [
-        judged(
+        judged_alone(
             f"{paper}/scpo-adaptive", "subsec:results-levers", f"{paper}, Adaptive-SCPO − Adaptive: {TITLES['utility_probe']}",
-            (value, value - half, value + half), ours, loop.why, _cause_scpo(loop),
+            value, ours, loop.why, _cause_scpo(loop),
         )
         for paper, value in SCPO_PROBE
         if paper == loop.paper

@@ -19,7 +19,7 @@ from slateproof.experiments.core import Experiment, Result, Row, Table, Task
 from slateproof.experiments.figures import Figure, Panel, Series
 from slateproof.experiments.loop_closed_show import interval_cells
 from slateproof.experiments.loop_runs import BLENDS, CORPORA, NAMES, Loop, LoopConfig, loops, quick_of
-from slateproof.experiments.loop_stats import TITLES, delta, delta_columns, delta_of, judged
+from slateproof.experiments.loop_stats import TITLES, delta, delta_columns, delta_of, judged_alone
 from slateproof.experiments.published.loop_noise import CELLS
 from slateproof.experiments.stats import between as error_of
 from slateproof.experiments.verdicts import Ours, Published, Verdict, judge
@@ -94,13 +94,11 @@ def _key(row: Row) -> str:
 
 
 def _outcomes(row: Row, numbers: list[float]) -> list[Verdict]:
-    """The paper gives no interval: its error is taken to be ours."""
     out = []
     for metric, value in zip(METRICS, numbers, strict=True):
         ours = delta_of(row, metric)
-        half = (ours.high - ours.low) / 2.0
         what = f"{_name(row)}: {TITLES[metric]}, noisy − clean"
-        out.append(judged(f"{_key(row)}/{metric}", LABEL, what, (value, value - half, value + half), ours, row["why"], None))
+        out.append(judged_alone(f"{_key(row)}/{metric}", LABEL, what, value, ours, row["why"], None))
     return out
 
 
@@ -156,14 +154,16 @@ def _notes(rows: list[Row]) -> tuple[str, ...]:
 
 def _implied(rows: list[Row]) -> str:
     """For normal scores of spread s and noise σ: τ = (2/π) asin(s / sqrt(s² + σ²)). Solved for s, published and ours."""
-    published = [(sigma, tau) for sigma, weight, *_, tau, _ in CELLS if weight == 0.0]
-    parts = [f"published {', '.join(f'{spread(sigma, tau):.2f}' for sigma, tau in published)}"]
-    for corpus in dict.fromkeys(row["corpus"] for row in rows):
-        mine = [(row["sigma"], row["tau"]) for row in rows if (row["corpus"], row["anchor_weight"]) == (corpus, 0.0)]
-        parts.append(f"{corpus} {', '.join(f'{spread(sigma, tau):.3f}' for sigma, tau in mine)}")
+    cells = {"published": [(sigma, tau) for sigma, weight, *_, tau, _ in CELLS if weight == 0.0]}
+    for row in rows:
+        if row["anchor_weight"] == 0.0:
+            cells.setdefault(row["corpus"], []).append((row["sigma"], row["tau"]))
+    found = {name: [spread(sigma, tau) for sigma, tau in pairs] for name, pairs in cells.items()}
+    parts = [f"{name} {', '.join(f'{one:.3f}' for one in values)}" for name, values in found.items()]
+    growth = ", ".join(f"{values[-1] / values[0]:.1f} ({name})" for name, values in found.items())
     return (
-        f"Spread of the scores within a pool that τ at w = 0 implies, if scores were normal, by σ: {'; '.join(parts)}. One scale "
-        "of scores would give one number: the published τ falls more slowly than noise on fixed scores makes it fall."
+        f"Spread of the scores within a pool that τ at w = 0 implies, were they normal, by σ: {'; '.join(parts)}. Noise on one "
+        f"scale of scores would give one number; from the smallest σ to the largest it grows by a factor of {growth}."
     )
 
 

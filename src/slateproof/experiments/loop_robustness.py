@@ -18,7 +18,17 @@ from slateproof.experiments.core import Experiment, Result, Row, Table, Task
 from slateproof.experiments.figures import Figure, Panel, Series
 from slateproof.experiments.loop_closed_show import interval_cells
 from slateproof.experiments.loop_runs import CORPORA, NAMES, QUICK, Loop, LoopConfig, loops
-from slateproof.experiments.loop_stats import TITLES, UNITS, Delta, delta, delta_columns, delta_of, judged, mean_of
+from slateproof.experiments.loop_stats import (
+    TITLES,
+    UNITS,
+    Delta,
+    delta,
+    delta_columns,
+    delta_of,
+    judged_alone,
+    mean_of,
+    standard_error,
+)
 from slateproof.experiments.published.loop_closed import INTERVALS
 from slateproof.experiments.published.loop_robustness import CELLS
 from slateproof.experiments.verdicts import Ours, Published, Verdict, judge
@@ -107,17 +117,20 @@ def _cell(paper: str, mode: str, metric: str, triple: tuple[float, float, float]
     both. Of a minimum: that of one group's mean, sqrt(n) times that of all sessions."""
     mean, sd, smallest = triple
     ours = delta_of(row, metric)
-    half = (ours.high - ours.low) / 2.0
+    error = standard_error(ours.low, ours.high) * math.sqrt(2.0 * row["groups"])
     key, what = f"{paper}/{mode}/{metric}", f"{paper}, {NAMES[mode]} − ALS over response models: {TITLES[metric]}"
     each = ", ".join(f"{cell['model']} {cell[f'delta_{metric}']:+.4f}" for cell in cells)
     cause = f"Ours by response model: {each}; with the earlier artifact's dynamics {row[f'earlier_{metric}']:+.4f}."
     spread = row[f"sd_{metric}"]
-    error = sd / math.sqrt(max(1, row["groups"] - 1))
     least = Published(f"{key}/min", LABEL, f"{what}, minimum", smallest, reference=0.0)
     return [
-        judged(f"{key}/mean", LABEL, f"{what}, mean", (mean, mean - half, mean + half), ours, row["why"], cause),
-        judge(Published(f"{key}/sd", LABEL, f"{what}, SD", sd, tolerance=0.0005), Ours(spread, error, why=row["why"]), cause),
-        judge(least, Ours(row[f"min_{metric}"], half / 1.96 * math.sqrt(2.0 * row["groups"]), 0.0, row["why"]), cause),
+        judged_alone(f"{key}/mean", LABEL, f"{what}, mean", mean, ours, row["why"], cause),
+        judge(
+            Published(f"{key}/sd", LABEL, f"{what}, SD", sd, tolerance=0.0005),
+            Ours(spread, sd / math.sqrt(max(1, row["groups"] - 1)), why=row["why"]),
+            cause,
+        ),
+        judge(least, Ours(row[f"min_{metric}"], error, 0.0, row["why"]), cause),
     ]
 
 

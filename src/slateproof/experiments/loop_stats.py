@@ -27,6 +27,7 @@ __all__ = [
     "delta_columns",
     "delta_of",
     "judged",
+    "judged_alone",
     "jumps",
     "mean_of",
     "rests_on_two",
@@ -135,4 +136,11 @@ def judged(
     if ours is None:
         return judge(theirs, Ours(None, why=why))
     error = math.hypot(standard_error(low, high), standard_error(ours.low, ours.high))
+    return judge(theirs, Ours(ours.mean, error, 0.0, why), cause)
+
+
+def judged_alone(key: str, label: str, what: str, value: float, ours: Delta, why: str | None, cause: str | None) -> Verdict:
+    """The verdict on a difference that the paper prints without an interval: its error is taken to be ours."""
+    theirs = Published(key, label, what, value, tolerance=LAST_DIGIT, reference=0.0)
+    error = math.sqrt(2.0) * standard_error(ours.low, ours.high)
     return judge(theirs, Ours(ours.mean, error, 0.0, why), cause)

@@ -1,4 +1,4 @@
-"""Three ways of tampering with a copy of the log, each stronger than the one before, and what verification says to each.
+"""Four ways of tampering with a copy of the log, each stronger than the one before, and what verification says to each.
 
 Scope: none; attacks.
 """
@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from slateproof.audit import VerifyReport, verify_log
+from slateproof.audit import Checkpoint, LogUnreadable, VerifyReport, verify_log
 from slateproof.audit.datafiles import DataFile
 from slateproof.audit.schema import SCHEMA
 from slateproof.audit.seal import commitments_of, leaves_in
@@ -40,13 +40,14 @@ class Attempt:
 
 
 def tamper(folder: Folder, record: int, advance: Callable[[int], None]) -> tuple[Attempt, ...]:
-    """Forge copies of the log at ``record``; the log stays as it is, and the copy with one forged score stays for the reader."""
+    """Forge copies of the log, three of them at ``record``; the log stays as it is, and the copy with one forged score, too."""
     attempts = []
     with TemporaryDirectory() as scratch:
         for title, forge, copy in (
             ("one bit flipped", _flip_bit, Path(scratch, "bit")),
             ("one score forged", _nudge, folder.tampered),
             ("and its hash redone", _rehash, Path(scratch, "hash")),
+            ("an old state put back", lambda store, *_: _roll_back(store, folder), Path(scratch, "old")),
         ):
             shutil.copytree(folder.log, copy)
             store = Store.open(copy)
@@ -93,6 +94,18 @@ def _rehash(store: Store, path: Path, file: DataFile, record: int) -> str:
         return f"{detail}, and the hash of the record fits again"
 
     return _rewrite(path, change)
+
+
+def _roll_back(store: Store, folder: Folder) -> str:
+    """Everything since just before the auditor's checkpoint is taken back: what is left is a sound log with valid signatures."""
+    early = Checkpoint.of(folder.early)
+    entries = sorted((Path(store.folder.uri) / "_delta_log").glob("*.json"))
+    # Newest first, one for each entry.
+    for entry, checkpoint in zip(reversed(entries), store.checkpoints(), strict=True):
+        if checkpoint.size < early.size:
+            return f"the log as it was after record {checkpoint.size - 1}: every hash fits, every signature is genuine"
+        entry.unlink()
+    raise LogUnreadable("the log has no state before the auditor's checkpoint")
 
 
 def _rewrite(path: Path, change: Callable[[list[dict[str, Any]]], str]) -> str:

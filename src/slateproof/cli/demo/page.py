@@ -15,7 +15,7 @@ from string import Template
 import numpy as np
 
 import slateproof
-from slateproof.audit import VerifyReport
+from slateproof.audit import Problem, VerifyReport
 from slateproof.cli.demo import pictures, proofs
 from slateproof.cli.demo.classroom import POOL, SEED, Class, Material
 from slateproof.cli.demo.forge import Attempt
@@ -170,9 +170,12 @@ def _tag(kind: str) -> str:
 def _attempts(attempts: tuple[Attempt, ...]) -> str:
     rows = []
     for attempt in attempts:
-        problem = attempt.report.problems[0]
         verdict = '<span class="tag good">not caught</span>' if attempt.report.ok else '<span class="tag bad">caught</span>'
-        found = f"<b>{problem.kind}</b> at record {problem.index}: {html.escape(problem.message)}"
+        found = "nothing" if attempt.report.ok else _found(attempt.report.problems[0])
         rows.append(f"<tr><td><b>{attempt.title}</b><br>{html.escape(attempt.detail)}</td><td>{verdict}</td><td>{found}</td></tr>")
     head = "<tr><th>what was done</th><th>verdict</th><th>what verification says</th></tr>"
     return f'<table id="attempts"><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table>'
+
+
+def _found(problem: Problem) -> str:
+    return f"<b>{problem.kind}</b> at record {problem.index}: {html.escape(problem.message)}"

@@ -204,15 +204,19 @@ def _scope(say: _Teller, material: Material, policy: Policy, folder: Folder) -> 
 
 
 def _tamper(say: _Teller, folder: Folder, record: int) -> tuple[Attempt, ...]:
-    with progress_bar("forging", 3) as advance:
+    with progress_bar("forging", 4) as advance:
         attempts = forge.tamper(folder, record, advance)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), show_edge=False)
     for name in ("in a copy of the log", "verdict", "found"):
         table.add_column(name)
     for one in attempts:
         verdict = "[bold red]NOT CAUGHT[/]" if one.report.ok else "[bold green]caught[/]"
-        table.add_row(one.title, verdict, f"{one.report.problems[0].kind} at record {one.report.problems[0].index}")
-    forged = f"[dim]The score in record {record}: {attempts[1].detail}.[/]"
+        found = "nothing" if one.report.ok else f"{one.report.problems[0].kind} at record {one.report.problems[0].index}"
+        table.add_row(one.title, verdict, found)
+    forged = (
+        f"[dim]The score in record {record}: {attempts[1].detail}. The old state is a sound log by itself: only the checkpoint "
+    )
+    forged += "that the auditor kept gives it away.[/]"
     say.step(8, "Tamper", table, forged)
     return attempts
 
@@ -221,7 +225,10 @@ def _end(say: _Teller, told: Told, out: Path) -> None:
     certificate, caught = told.certified.certificate, sum(not one.report.ok for one in told.attempts)
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold")
-    grid.add_row("trace", f"{told.verified.replayed} of {told.verified.size} slates recomputed; {caught} of 3 forgeries caught")
+    grid.add_row(
+        "trace",
+        f"{told.verified.replayed} of {told.verified.size} slates recomputed; {caught} of {len(told.attempts)} forgeries caught",
+    )
     grid.add_row("certificate", f"one slate firm up to changes of {certificate.radius:.6f}, and no further")
     grid.add_row("scope", f"{told.claims.as_run.regime} as run; {told.claims.private.regime} from one private release")
     grid.add_row("the page", Text(str(out / "report.html"), style="bold cyan"))

@@ -247,6 +247,8 @@ def test_rates_stand_side_by_side():
         (lambda c: c.movement([0.0]), "other_scores"),
         (lambda c: c.movement([math.nan] * 12), "other_scores"),
         (lambda c: c.exact("x"), "other_scores"),
+        (lambda c: c.exact([1j] * 12), "other_scores"),
+        (lambda c: c.rates("x"), "others"),
         (lambda c: c.holds([0.0] * 12, bonuses=[1.0]), "bonuses"),
         (lambda c: c.holds([0.0] * 12, novelty=[math.inf] * 12), "novelty"),
         (lambda c: c.witness(0.0), "radius"),
@@ -296,6 +298,9 @@ def test_columns_are_never_above_the_certificate_s_truth():
         ([math.nan], 0.1, 1.0, "margins"),
         ([1.0], 1.1, 1.0, "diversity"),
         ([1.0], 0.1, -1.0, "magnitude"),
+        ([1.0], [0.1, 0.1], 1.0, "diversity"),
+        ([1.0], 0.1, "large", "magnitude"),
+        (["1"], 0.1, 1.0, "margins"),
     ],
 )
 def test_columns_refuse(margins, diversity, magnitude, field):

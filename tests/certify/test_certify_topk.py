@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
 from certify_builders import top_slate
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import integrate, stats
 from scipy.special import log_ndtr
 
@@ -202,6 +205,10 @@ def test_gap_by_hand():
     [
         (lambda: topk.flip_bound(0.0, 1, 2, sigma=1.0), "gap"),
         (lambda: topk.flip_bound(math.nan, 1, 2, sigma=1.0), "gap"),
+        (lambda: topk.flip_bound("wide", 1, 2, sigma=1.0), "gap"),
+        (lambda: topk.flip_probability(["2", "1"], 1, 1.0), "scores"),
+        (lambda: topk.flip_probability([1.0, 0.0], 1, ["a", "b"]), "sigma"),
+        (lambda: topk.flip_probability([1.0, 0.0], 1, LowRank([["a"], ["b"]], 1.0)), "factor"),
         (lambda: topk.flip_bound(1.0, 1, 2), "sigma"),
         (lambda: topk.flip_bound(1.0, 1, 2, sigma=1.0, tau=1.0), "sigma"),
         (lambda: topk.flip_bound(1.0, 1, 2, tau=-1.0), "tau"),
@@ -222,3 +229,11 @@ def test_premises_are_enforced(call, field):
     with pytest.raises(InvalidInput) as caught:
         call()
     assert caught.value.field == field
+
+
+@given(st.floats(1e-3, 40.0), st.floats(1e-2, 10.0), st.floats(0.0, 0.99))
+def test_the_corollary_s_bound_is_never_below_its_formula(gamma, sigma, weight):
+    with localcontext(prec=60):
+        scale = (1 - Decimal(weight)) * Decimal(sigma)
+        formula = 6 * (-(Decimal(gamma) ** 2) / (4 * scale**2)).exp()
+        assert formula <= Decimal(topk.flip_bound(gamma, 2, 5, sigma=sigma, anchor_weight=weight))

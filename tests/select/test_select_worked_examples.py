@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import slateproof as sp
+from slateproof.select import linucb
 
 
 def test_lever_map_by_hand() -> None:
@@ -127,9 +128,15 @@ def test_linucb_is_recovered(seed: int, d: int, n: int) -> None:
         textbook = int(np.argmax(mean + alpha * width))
         slate = selector.select(sp.Pool(range(n), mean, widths=width), sp.Levers(exploration=alpha, size=1))
         assert slate.indices.tolist() == [textbook]
+        assert linucb(slate.pool, alpha) == slate
         x = arms[textbook]
         a += np.outer(x, x)
         b += x * (x @ theta + rng.normal(scale=0.1))
+
+
+def test_linucb_needs_its_widths() -> None:
+    with pytest.raises(sp.InvalidInput, match="widths: the proposition assumes LinUCB's posterior widths"):
+        linucb(sp.Pool([1, 2], [0.1, 0.2]), 1.0)
 
 
 def test_a_slate_shows_itself() -> None:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from slateproof.certify.checks import floats
 from slateproof.certify.columns import ROOT_TWO_DOWN, margin_down, radius_down
 from slateproof.certify.frame import Frame, Gaps
 from slateproof.certify.kernels import same_slate
@@ -145,7 +146,7 @@ class Certificate:
 
     def rates(self, others: Any) -> dict[str, float]:
         """Shares of the rows of ``others`` (trials, n) that the norm check certifies and that leave the slate unchanged."""
-        rows = np.atleast_2d(np.asarray(others, np.float64))
+        rows = np.atleast_2d(floats(others, "others"))
         return {"trials": float(len(rows)), "norm": float(self.holds(rows).mean()), "exact": float(self.exact(rows).mean())}
 
     def item_radii(self, item: ItemId) -> ItemRadii:

@@ -10,14 +10,22 @@ from typing import Any
 import numpy as np
 
 from slateproof.errors import InvalidInput
-from slateproof.types.columns import Floats, finite_scalar
+from slateproof.types.columns import Floats, as_numbers, finite_scalar
 
-__all__ = ["covariance", "fraction", "positive", "score_rows", "share_of_noise", "slate_size", "standard_deviations"]
+__all__ = ["covariance", "floats", "fraction", "positive", "score_rows", "share_of_noise", "slate_size", "standard_deviations"]
+
+
+def floats(values: Any, field: str) -> Floats:
+    """Numbers of any shape as float64; refuses everything that is not real numbers."""
+    try:
+        return np.array(as_numbers(values), np.float64, order="C")
+    except (TypeError, ValueError) as why:
+        raise InvalidInput(field, f"must be numbers ({why})") from why
 
 
 def covariance(matrix: Any, n: int) -> Floats:
     """An (n, n) covariance; refuses entries that are not finite, asymmetry, and a negative eigenvalue beyond rounding."""
-    table = np.array(matrix, np.float64)
+    table = floats(matrix, "covariance")
     if table.shape != (n, n):
         raise InvalidInput("covariance", f"must be ({n}, {n}), a row per candidate", table.shape)
     if not np.isfinite(table).all():
@@ -66,10 +74,7 @@ def slate_size(k: Any, n: int) -> int:
 
 def score_rows(scores: Any, field: str = "scores") -> tuple[Floats, bool]:
     """Scores as (pools, n) in C order, and whether one pool alone was given; refuses empty pools and non-finite entries."""
-    try:
-        table = np.array(scores, np.float64, order="C")
-    except (TypeError, ValueError) as why:
-        raise InvalidInput(field, f"must be numbers, (n,) or (pools, n) ({why})") from why
+    table = floats(scores, field)
     if table.ndim not in (1, 2) or table.shape[-1] == 0:
         raise InvalidInput(field, "must have shape (n,) or (pools, n), n at least 1", table.shape)
     if not np.isfinite(table).all():
@@ -82,7 +87,7 @@ def standard_deviations(sigma: Any, n: int) -> Floats:
     """sigma as one value per candidate, from a scalar or n values; refuses negative and non-finite ones."""
     if np.ndim(sigma) == 0:
         return np.full(n, finite_scalar(sigma, "sigma", 0.0))
-    column = np.array(sigma, np.float64)
+    column = floats(sigma, "sigma")
     if column.shape != (n,):
         raise InvalidInput("sigma", f"must be one number or one per candidate ({n})", column.shape)
     bad = ~(np.isfinite(column) & (column >= 0.0))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from slateproof.certify.checks import floats
 from slateproof.certify.rounding import OPERATIONS, TINY, UNIT
 from slateproof.errors import InvalidInput
 from slateproof.types.columns import Floats
@@ -77,13 +78,12 @@ def radii(
 
     Scope: stability only.
     """
-    gaps = np.asarray(margins, np.float64)
+    gaps = floats(margins, "margins")
     if gaps.ndim not in (1, 2) or np.isnan(gaps).any():
         raise InvalidInput("margins", "must be numbers, (rounds,) or (rounds, K)", gaps.shape)
     if gaps.ndim == 2:
         gaps = gaps.min(axis=1)
-    lam = np.broadcast_to(np.asarray(diversity, np.float64), gaps.shape)
-    size = np.broadcast_to(np.asarray(magnitude, np.float64), gaps.shape)
+    lam, size = (_per_round(values, name, gaps.size) for values, name in ((diversity, "diversity"), (magnitude, "magnitude")))
     lower, radius = np.empty(gaps.size), np.empty(gaps.size)
     wrong = fill_radii(gaps, lam, size, novelty, similarity, similarity_error, lower, radius)
     if wrong >= 0:
@@ -91,3 +91,10 @@ def radii(
             raise InvalidInput("magnitude", "must be at least 0", float(size[wrong]), where=wrong)
         raise InvalidInput("diversity", "must lie in [0, 1]", float(lam[wrong]), where=wrong)
     return lower, radius
+
+
+def _per_round(values: Any, name: str, rounds: int) -> Floats:
+    column = floats(values, name)
+    if column.shape not in ((), (rounds,)):
+        raise InvalidInput(name, f"must be one number or one per round ({rounds})", column.shape)
+    return np.broadcast_to(column, (rounds,))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slateproof.certify.checks import covariance, standard_deviations
+from slateproof.certify.checks import covariance, floats, standard_deviations
 from slateproof.errors import InvalidInput
 from slateproof.types.columns import Floats
 
@@ -84,7 +84,7 @@ class Noise:
             return cls.of(split(covariance(sigma, n)), n, share)
         if not isinstance(sigma, LowRank):
             return cls(standard_deviations(sigma, n) * share, np.zeros((n, 0)))
-        factor = np.array(sigma.factor, np.float64)
+        factor = floats(sigma.factor, "factor")
         if factor.ndim != 2 or factor.shape[0] != n or not np.isfinite(factor).all():
             raise InvalidInput("factor", f"must be finite, one row per candidate ({n})", factor.shape)
         variances = standard_deviations(sigma.diagonal, n)

@@ -32,7 +32,7 @@ def subgaussian_bound(candidates: int, radius: float, sigma: float) -> float:
     if math.isinf(radius):
         return 0.0
     ratio = radius / deviation
-    return 2.0 * candidates * exp_up(-0.5 * ratio * ratio)
+    return float(2.0 * candidates * exp_up(-0.5 * ratio * ratio))
 
 
 def pairs_of(frame: Frame, gaps: Gaps) -> Pairs:

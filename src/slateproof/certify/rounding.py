@@ -62,9 +62,10 @@ def minus_down(a: Any, b: Any) -> Floats:
     return np.where(exact, difference, np.nextafter(difference, -np.inf))
 
 
-def exp_up(exponent: float) -> float:
-    """An upper bound of exp(x) for an exponent x <= 0 that carries a relative error of at most 16 u."""
-    return up(math.exp(exponent * (1.0 - 32.0 * UNIT)) * (1.0 + 8.0 * UNIT))
+def exp_up(exponent: Any) -> Any:
+    """An upper bound of exp(x), times up to one more rounding, for exponents x <= 0 with a relative error of at most 16 u."""
+    bound = np.nextafter(np.exp(exponent * (1.0 - 32.0 * UNIT)) * (1.0 + 12.0 * UNIT), np.inf)
+    return np.where(np.equal(exponent, 0.0), 1.0, bound)
 
 
 def similarity_bounds(slate: Slate) -> tuple[float, float]:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from slateproof.certify.checks import covariance, positive, score_rows, share_of_noise, slate_size, standard_deviations
+from slateproof.certify.checks import covariance, floats, positive, score_rows, share_of_noise, slate_size, standard_deviations
 from slateproof.certify.correlated import flip_correlated
 from slateproof.certify.noise import LowRank, Noise, split
 from slateproof.certify.quadrature import log_flips
-from slateproof.certify.rounding import minus_down
+from slateproof.certify.rounding import exp_up, minus_down
 from slateproof.errors import InvalidInput
 from slateproof.types.columns import finite_scalar
 
@@ -64,9 +64,10 @@ def flip_bound(
 ) -> Any:  # fmt: skip
     """Corollaries "Raw top-K score-ranking stability" and "Biased anchor": a bound on Pr[TopK(mu^w) != TopK(mu0)].
 
-    K (|C| - K) exp(-gamma^2 / (2 (1-w)^2 tau^2)), returned as it is (above 1 it says nothing). ``gamma`` is ``gap(scores, k)``, a
-    number or an array. Exactly one noise scale: pairwise ``tau``, with Pr[xi_j - xi_i >= u] <= exp(-u^2 / (2 tau^2)), or coordinate
-    ``sigma`` of independent zero-mean sub-Gaussian errors, for which tau^2 = 2 sigma^2. At w = 1 the bound is 0. ``bias`` is beta.
+    K (|C| - K) exp(-gamma^2 / (2 (1-w)^2 tau^2)), rounded up and else as it is (above 1 it says nothing). ``gamma`` is
+    ``gap(scores, k)``, a number or an array. Exactly one noise scale: pairwise ``tau``, with
+    Pr[xi_j - xi_i >= u] <= exp(-u^2 / (2 tau^2)), or coordinate ``sigma`` of independent zero-mean sub-Gaussian errors, for which
+    tau^2 = 2 sigma^2. At w = 1 the bound is 0. ``bias`` is beta.
     Refused: gamma <= 0, because the corollary assumes a positive gap.
 
     Scope: stability only; prospective, and only as true as the assumed noise scale.
@@ -75,7 +76,7 @@ def flip_bound(
     if (sigma is None) == (tau is None):
         raise InvalidInput("sigma", "give exactly one noise scale: sigma (per item) or tau (per pair)", (sigma, tau))
     pairwise = positive(tau, "tau") if sigma is None else float(np.sqrt(2.0)) * positive(sigma, "sigma")
-    gaps = np.asarray(gamma, np.float64)
+    gaps = floats(gamma, "gap")
     if not (gaps > 0.0).all():
         raise InvalidInput("gap", "the corollary assumes a positive gap", float(gaps[~(gaps > 0.0)].flat[0]))
     share = share_of_noise(anchor_weight)
@@ -83,7 +84,7 @@ def flip_bound(
     if share == 0.0 or size == n:
         bound = np.zeros_like(gaps)
     else:
-        bound = size * (n - size) * np.exp(-0.5 * np.square(usable / (share * pairwise)))
+        bound = size * (n - size) * exp_up(-0.5 * np.square(usable / (share * pairwise)))
     return float(bound) if bound.ndim == 0 else bound
 
 

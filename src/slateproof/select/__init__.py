@@ -7,6 +7,7 @@ states into levers. ``oracle`` states every formula in plain loops; the kernels 
 from slateproof.select.base import Selector, target_of
 from slateproof.select.greedy import GreedySelector, TopKSelector
 from slateproof.select.levermap import LeverMap
+from slateproof.select.linucb import linucb
 from slateproof.select.presets import PRESETS, Preset, preset
 from slateproof.select.window import WindowSelector, selector_of
 
@@ -18,6 +19,7 @@ __all__ = [
     "Selector",
     "TopKSelector",
     "WindowSelector",
+    "linucb",
     "preset",
     "selector_of",
     "target_of",

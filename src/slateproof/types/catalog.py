@@ -9,7 +9,7 @@ import numpy as np
 
 from slateproof.errors import InvalidInput
 from slateproof.types.checks import CLEAN, DUPLICATE, NEGATIVE_WIDTH, WIDTH, check_catalog_pool, find_rows
-from slateproof.types.columns import Floats, Ints, as_floats, check_range, frozen
+from slateproof.types.columns import Floats, Ints, as_floats, as_numbers, check_range, frozen
 from slateproof.types.ids import ItemId, as_ids, rank_ids
 from slateproof.types.pool import Pool, _source
 from slateproof.types.similarity import Similarity
@@ -150,7 +150,7 @@ def _integers(ids: Any) -> Ints | None:
 def _column(values: Any, field: str, size: int) -> Floats:
     """A private float64 copy of the right shape; finiteness is checked with everything else in one compiled pass."""
     try:
-        column = np.array(values, dtype=np.float64)
+        column = np.array(as_numbers(values), dtype=np.float64)
     except (TypeError, ValueError) as why:
         raise InvalidInput(field, f"must be a column of numbers ({why})") from why
     if column.ndim != 1 or column.size != size:

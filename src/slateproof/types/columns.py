@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from slateproof.errors import InvalidInput
 
-__all__ = ["Floats", "Ints", "as_floats", "check_range", "finite_scalar", "frozen"]
+__all__ = ["Floats", "Ints", "as_floats", "as_numbers", "check_range", "finite_scalar", "frozen"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -25,13 +25,24 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+def as_numbers(values: Any) -> NDArray[Any]:
+    """``values`` as an array of real numbers, of whatever width. Text, complex numbers and dates are not repaired into numbers.
+
+    Raises ``TypeError`` or ``ValueError``, for the caller to name the field.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind in "USVcmM":
+        raise TypeError(f"of type {array.dtype}")
+    return array
+
+
 def as_floats(values: Any, field: str, size: int, ids: Sequence[Any]) -> Floats:
     """A private, read-only float64 copy of ``values``; refuses another length and anything that is not a finite number.
 
     ``ids`` names the offender: the error carries the first id whose value breaks the rule.
     """
     try:
-        column = np.array(values, dtype=np.float64, order="C")
+        column = np.array(as_numbers(values), dtype=np.float64, order="C")
     except (TypeError, ValueError) as why:
         raise InvalidInput(field, f"must be a column of numbers ({why})") from why
     if column.ndim != 1:

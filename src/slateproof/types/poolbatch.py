@@ -36,8 +36,9 @@ class PoolBatch:
     """B pools: the candidates of pool b stand at ``offsets[b]:offsets[b + 1]`` of every column.
 
     ``rank`` orders the candidates of one pool by id; it means nothing between pools. ``rows`` are their rows in ``source``, the
-    similarity source of all pools (both int32 where a table refers to a catalogue, else int64); with ``matrices`` each pool has its own matrix instead. ``names`` holds the ids as an Arrow
-    column, or None where ``catalog`` has them; ``targets`` may be None too where it does (``targets_between``). Made by ``of`` and
+    similarity source of all pools (both int32 where a table refers to a catalogue, else int64); with ``matrices`` each pool has its
+    own matrix instead. ``names`` holds the ids as an Arrow column, or None where ``catalog`` has them; ``targets`` may be None too
+    where it does (``targets_between``). Made by ``of`` and
     ``from_arrow``, which validate; what is refused in a ``Pool`` is refused here, with the number of the row.
 
     Scope: none; an input carries no claim.

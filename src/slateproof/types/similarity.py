@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slateproof.errors import InvalidInput
-from slateproof.types.columns import Floats, Ints, frozen
+from slateproof.types.columns import Floats, Ints, as_numbers, frozen
 
 __all__ = ["NONE", "Similarity", "SimilarityKind", "unit"]
 
@@ -143,7 +143,7 @@ def _replace(source: Similarity, **changes: Any) -> Similarity:
 def _table(values: Any, field: str, *, keep_float32: bool) -> NDArray[Any]:
     """A private two-dimensional copy in C order; float32 is kept where allowed, all else becomes float64."""
     try:
-        given = np.asarray(values)
+        given = as_numbers(values)
         wanted = np.float32 if keep_float32 and given.dtype == np.float32 else np.float64
         table = np.array(given, dtype=wanted, order="C")
     except (TypeError, ValueError) as why:

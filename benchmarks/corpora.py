@@ -4,7 +4,8 @@
 
 Targets: OULAD under 2 s; 25 million ratings rows under 30 s and 3 GiB. The other files are synthetic, lie in a temporary folder and
 are deleted. Without ``--data`` OULAD and the surrogate, which need real files, are left out. Peak memory is that of the whole
-process, Python and its libraries included; ``cpu_seconds`` are those of all threads together. Writes ``benchmarks/results/corpora.json``.
+process, Python and its libraries included; ``cpu_seconds`` are those of all threads together. Writes
+``benchmarks/results/corpora.json``.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ corpus = getattr(corpora, sys.argv[1])(sys.argv[2], **json.loads(sys.argv[3]))
 seconds, busy = time.perf_counter() - start, time.process_time() - busy
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(json.dumps({"corpus": corpus.label, "interactions": len(corpus), "users": corpus.users, "items": len(corpus.items),
-                  "seconds": round(seconds, 2), "cpu_seconds": round(busy, 2), "peak_gib": round(peak / 2**20, 3), "digest": corpus.digest}))
+                  "seconds": round(seconds, 2), "cpu_seconds": round(busy, 2),
+                  "peak_gib": round(peak / 2**20, 3), "digest": corpus.digest}))
 """
 
 

@@ -1,10 +1,11 @@
-"""Every scorer on every corpus: held-out AUC and NDCG with intervals, over seeds; and the anchors' gaps.
+"""Every scorer on every corpus: held-out AUC and NDCG with intervals, over seeds; the two-tower's lead; the anchors' gaps.
 
     python -m benchmarks.scorers --data ../shared/data
 
 Writes ``benchmarks/results/scorers.json`` after every scorer, so that a stopped run keeps what it has, and prints the table. The
 protocol is that of ``slateproof.learn.evaluate``. Learners that draw nothing are fitted once. Every corpus is measured with the
 difficulties of its training users in place of its own, which count held-out answers too: no scorer can read what it is tested on.
+A *lead* is the difference of two pooled AUCs on the same rows; its interval resamples users, the same for both scorers.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,9 @@ from slateproof import corpora, learn
 from slateproof.corpora import Corpus
 from slateproof.errors import InvalidInput
 from slateproof.learn.blend import BlendScorer, standardised
+from slateproof.learn.evaluate import held_out_scores
 from slateproof.learn.features import training_difficulty
+from slateproof.learn.metrics import auc_statistic, bootstrap
 from slateproof.learn.modelfile import package_versions
 
 CORPORA = ("oulad", "assistments-2009", "ml-25m", "amazon-musical-instruments-5")
@@ -38,9 +42,8 @@ def blind(corpus: Corpus) -> Corpus:
     return replace(corpus, items=replace(corpus.items, difficulty=training_difficulty(corpus)))
 
 
-def measure(corpus: Corpus, names: list[str], seeds: list[int]) -> Iterator[dict[str, Any]]:
-    """One row per learner and seed; the blend is put together from the fitted anchor and two-tower."""
-    fitted: dict[tuple[str, int], Any] = {}
+def measure(corpus: Corpus, names: list[str], seeds: list[int], fitted: dict[tuple[str, int], Any]) -> Iterator[dict[str, Any]]:
+    """One row per learner and seed, the scorers put into ``fitted``; the blend is made of the fitted anchor and two-tower."""
     for name in names:
         for seed in seeds[:1] if name in DRAW_NOTHING else seeds:
             start = time.perf_counter()
@@ -60,6 +63,22 @@ def row(scorer: Any, corpus: Corpus, seed: int, seconds: float) -> dict[str, Any
     start = time.perf_counter()
     result = learn.evaluate(scorer, corpus).to_dict()
     return {**result, "digest": corpus.digest, "seed": seed, "fit_seconds": seconds, "score_seconds": time.perf_counter() - start}
+
+
+def leads(corpus: Corpus, seeds: list[int], fitted: dict[tuple[str, int], Any]) -> Iterator[dict[str, Any]]:
+    """The two-tower's pooled AUC minus that of popularity, and of MF-BCE, with a paired interval."""
+    for seed in seeds:
+        ours = held_out_scores(fitted["two-tower", seed], corpus)
+        mine = auc_statistic(ours.positive, ours.scores)
+        for name in ("popularity", "mf-bce"):
+            other = held_out_scores(learn.learner(name).fit(corpus, seed=seed), corpus)
+            theirs = auc_statistic(other.positive, other.scores)
+            found = bootstrap(ours.user, partial(_difference, mine, theirs), np.random.default_rng(42))
+            yield {"corpus": corpus.label, "over": name, "seed": seed, "digest": corpus.digest, **found.to_dict()}
+
+
+def _difference(mine: Any, theirs: Any, weights: Any) -> float:
+    return float(mine(weights) - theirs(weights))
 
 
 def gaps(corpus: Corpus, name: str, seed: int, draws: int = 100) -> dict[str, Any]:
@@ -119,16 +138,21 @@ def main() -> None:
     result["versions"] = package_versions("jax", "equinox", "optax", "implicit", "scipy", "numba")
     for name in asked.corpora:
         corpus = blind(corpora.load(name, asked.data))
-        for one in measure(corpus, asked.learners, asked.seeds):
+        fitted: dict[tuple[str, int], Any] = {}
+        for one in measure(corpus, asked.learners, asked.seeds, fitted):
             same = [r for r in result["rows"] if all(r[k] == one[k] for k in ("corpus", "scorer", "seed"))]
             result["rows"] = [r for r in result["rows"] if r not in same] + [one]
             print(f"{one['corpus']:30s} {one['scorer']:12s} seed {one['seed']}: AUC {one['auc']['value']:.4f}", flush=True)
+            save(asked.out, result)
+        if "two-tower" in asked.learners:
+            kept = [one for one in result.get("leads", []) if one["corpus"] != corpus.label]
+            result["leads"] = kept + list(leads(corpus, asked.seeds, fitted))
             save(asked.out, result)
         if name == "oulad":
             result["gaps"] = [gaps(corpus, anchor, seed) for anchor in ("mf-bce", "als") for seed in asked.seeds]
             save(asked.out, result)
     print(table(result["rows"]))
-    for one in result["gaps"]:
+    for one in [*result.get("leads", []), *result["gaps"]]:
         print(one)
 
 

@@ -73,6 +73,7 @@ def test_als_is_not_moved_by_a_tier_and_says_why() -> None:
     found = [one for one in tier_verdicts(real(every)) if "/als/" in one.key]
     assert {one.verdict for one in found} == {"reproduced"}
     assert all("0 by construction" in one.what for one in found)
+    assert all(one.cause is None for one in found)
 
 
 def test_the_sweep_takes_half_of_the_learners_and_no_other_run() -> None:
@@ -117,6 +118,17 @@ def test_only_what_ran_has_a_figure_and_less_noise_costs_more() -> None:
     costs = [at["end-to-end", tier]["ran_epsilon"] for tier in ("standard", "strong", "locked")]
     assert costs == sorted(costs, reverse=True)
     assert at["trained", "-"]["ran_epsilon"] < min(costs)
+
+
+def test_printed_budgets_are_rounded_up() -> None:
+    assert [loop_private.up(value) for value in (None, 1.2701, 22.175, 0.0496, 3.0)] == [None, 1.271, 22.175, 0.05, 3.0]
+    rows = {(row["kind"], row["tier"]): row for row in result(loop_tiers).rows if row["label"] == "private"}
+    table = next(one for one in result(loop_tiers).tables if one.name == "tiers-epsilon")
+    for shown in table.rows:
+        held = rows[shown["kind"], shown["tier"]]
+        for name in ("poisson_epsilon", "live_epsilon", "user_epsilon", "ran_epsilon"):
+            assert (held[name] is None) == (shown[name] is None)
+            assert held[name] is None or held[name] <= shown[name] + 1e-9 < held[name] + 1.1e-3
 
 
 def test_a_nominal_tier_never_becomes_private_by_its_rows() -> None:

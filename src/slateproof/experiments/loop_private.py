@@ -8,6 +8,7 @@ Scope: that of each row's ``regime``; differences against Adaptive are measureme
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from slateproof import privacy as pv
@@ -18,7 +19,7 @@ from slateproof.simulate import MODES, TIERS, Mode, Tier, between, mode
 from slateproof.simulate.modes import PRIVATE
 from slateproof.simulate.scope import scope_of
 
-__all__ = ["DELTA", "METRICS", "PRIVATE_MODES", "described", "private_rows"]
+__all__ = ["DELTA", "METRICS", "PRIVATE_MODES", "described", "private_rows", "up"]
 
 DELTA = 1e-5
 METRICS = ("correctness", "utility_probe", "uptake", "attempts_per_round")
@@ -80,3 +81,8 @@ def described(tier: Tier, updates: int) -> Row:
     label = pv.nominal_label(sampling_rate=tier.rate, noise_multiplier=tier.noise, steps=updates, delta=DELTA)
     epsilons = (label, *(one.epsilon(DELTA) for one in (sampled, live, user)))
     return dict(zip(DESCRIBED, (tier.noise, *epsilons), strict=True))
+
+
+def up(value: float | None, digits: int = 3) -> float | None:
+    """A budget for print, rounded up: never smaller than the computed one (noise behind the ninth digit does not count)."""
+    return None if value is None else math.ceil(round(value * 10.0**digits, 9)) / 10.0**digits

@@ -14,7 +14,7 @@ from typing import Any
 from slateproof.experiments.core import Experiment, Result, Row, Task
 from slateproof.experiments.loop_private import private_rows
 from slateproof.experiments.loop_runs import BLENDS, CORPORA, NAMES, Loop, LoopConfig, loop_on, loops, quick_of
-from slateproof.experiments.loop_stats import delta, delta_columns
+from slateproof.experiments.loop_stats import UNITS, delta, delta_columns, mean_of
 from slateproof.experiments.loop_tiers_show import METRICS, figures, notes, tables
 from slateproof.experiments.loop_tiers_verdicts import COHORT_LABEL, EDNET_LABEL, OULAD_LABEL, SCORER_LABEL, verdicts
 from slateproof.simulate import TIERS, Mode, between
@@ -85,15 +85,13 @@ def _compared(loop: Loop, label: str, weight: float, tier: str, mode: Mode, sess
     after, before = loop.metrics(mode), loop.metrics(base)
     found = {metric: delta(metric, after, before, config.resamples, sessions) for metric in METRICS}
     apart = between(loop.rounds(mode), loop.rounds(base))
-    row: Row = {
-        "label": label,
-        "corpus": loop.corpus.label,
-        "users": loop.corpus.users,
-        "paper_corpus": loop.paper,
-        "why": loop.why,
-    }
-    row |= {"mode": base.name, "policy": NAMES[base.name], "anchor_weight": weight, "tier": tier, "sessions": int(sessions.size)}
-    return row | {"overlap": float(apart["jaccard"][sessions].mean())} | delta_columns(found)
+    row: Row = {"label": label, "corpus": loop.corpus.label, "users": loop.corpus.users}
+    row |= {"paper_corpus": loop.paper, "why": loop.why, "mode": base.name, "policy": NAMES[base.name]}
+    row |= {"anchor_weight": weight, "tier": tier, "sessions": int(sessions.size)}
+    earlier, other = loop.metrics(mode, "legacy"), loop.metrics(base, "legacy")
+    row |= {f"earlier_{metric}": UNITS[metric] * mean_of(earlier[metric] - other[metric]) for metric in METRICS}
+    row |= {"right": mean_of(before["correctness"][sessions]), "overlap": float(apart["jaccard"][sessions].mean())}
+    return row | delta_columns(found)
 
 
 def _cohort(task: Task, made: tuple[Loop, ...]) -> tuple[list[Row], tuple[str, ...]]:

@@ -11,6 +11,7 @@ from slateproof.experiments.core import Row, Table
 from slateproof.experiments.figures import Figure, Panel, Series
 from slateproof.experiments.loop_closed_show import interval_cells
 from slateproof.experiments.loop_private import METRICS as PRIVATE_METRICS
+from slateproof.experiments.loop_private import up
 from slateproof.experiments.loop_stats import TITLES
 from slateproof.experiments.loop_tiers_verdicts import COHORT_LABEL, EDNET_LABEL, METRICS, OULAD_LABEL, SCORER_LABEL
 from slateproof.experiments.published.loop_tiers import EDNET, OULAD
@@ -47,11 +48,14 @@ def _private_tables(private: Sequence[Row]) -> tuple[Table, ...]:
     first = (
         "Label and truth at δ = 10⁻⁵: the paper's label; the mechanism that it describes (Poisson sampling, PLD); a live round "
         "used in one release without sampling; a user with a round in every release; and what the ledger of the run says, "
-        "training included. Nominal tiers have no ledger: nothing follows for them."
+        "training included, as if a round were in both. Budgets are rounded up. Nominal tiers have no ledger: nothing follows "
+        "for them."
     )
+    budgets = ("poisson_epsilon", "live_epsilon", "user_epsilon", "ran_epsilon")
+    figures = tuple({**row, **{name: up(row[name]) for name in budgets}} for row in private)
     second = "Nominal, verified and end-to-end private modes minus Adaptive, mean [95 % bootstrap]."
     return (
-        Table("tiers-epsilon", first, ("corpus", *costs), tuple(private), costs),
+        Table("tiers-epsilon", first, ("corpus", *costs), figures, costs),
         Table("tiers-verified", second, ("corpus", *does), tuple(interval_cells(row) for row in private), does),
     )
 
@@ -94,8 +98,8 @@ def _private_notes(private: Sequence[Row]) -> list[str]:
     if not by:
         return []
     parts = [
-        f"{tier}: label {row['label_epsilon']:.2f}, ledger {row['ran_epsilon']:.2f} (a live round alone {row['live_epsilon']:.2f}, "
-        f"a user with a round in every release {row['user_epsilon']:.1f})"
+        f"{tier}: label {row['label_epsilon']:.2f}, ledger {up(row['ran_epsilon'], 2)} (a live round alone "
+        f"{up(row['live_epsilon'], 2)}, a user with a round in every release {up(row['user_epsilon'], 1)})"
         for (kind, tier), row in by.items()
         if kind == "end-to-end"
     ]

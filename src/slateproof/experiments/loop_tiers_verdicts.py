@@ -49,15 +49,20 @@ def _cells(row: Row, tiers: list[Row], rows: Sequence[Row], intervals: Sequence[
     return out
 
 
-def _cause(row: Row, tiers: list[Row], rows: Sequence[Row], metric: str) -> str:
-    """How the effect grows with the noise, how far slates move, and what switching the update off does instead."""
+def _cause(row: Row, tiers: list[Row], rows: Sequence[Row], metric: str) -> str | None:
+    """How the effect grows with the noise, whether it is one, how far slates move, and what no update and other people do."""
+    if row["anchor_weight"] == 1.0:
+        return None
     by_tier = ", ".join(f"{one['tier']} {one[f'delta_{metric}']:+.4f}" for one in tiers)
     shared = ", ".join(f"{one['overlap']:.2f}" for one in tiers)
-    still = next((r for r in rows if (r["tier"], r["paper_corpus"]) == ("no update", row["paper_corpus"])), None)
-    off = "" if still is None else f" Without any online update Adaptive changes by {still[f'delta_{metric}']:+.4f}."
+    at_zero = sum(one[f"low_{metric}"] <= 0.0 <= one[f"high_{metric}"] for one in tiers)
+    still = next((r for r in rows if (r["tier"], r["corpus"], r["users"]) == ("no update", row["corpus"], row["users"])), None)
+    off = "" if still is None else f"Without any online update Adaptive changes by {still[f'delta_{metric}']:+.4f}. "
+    room = f"Adaptive is right in {row['right']:.3f} of attempted rounds. " if metric == "correctness" else ""
     return (
-        f"Ours by tier: {by_tier}; slates share {shared} (Jaccard) with those of the reference.{off} The paper says neither the "
-        "step size of its online update nor what it updates; ours moves a session's offset and level."
+        f"Ours by tier: {by_tier}, {at_zero} of {len(tiers)} intervals with 0 inside; slates share {shared} (Jaccard) with those "
+        f"of the reference. {off}{room}With the earlier artifact's dynamics ours is {row[f'earlier_{metric}']:+.4f}. The paper "
+        "says neither the step size of its online update nor what it updates; ours moves a session's offset and level."
     )
 
 
@@ -76,4 +81,9 @@ def _claims(rows: list[Row]) -> list[Verdict]:
     theirs = {(tier, mode): abs(c[0]) for _, mode, tier, _, c, *_ in (OULAD if paper == "OULAD" else EDNET)}
     held = all(theirs[tier, "adaptive-als"] < theirs[tier, "adaptive"] for tier in tiers)
     published = Published(f"{paper}/anchor-steadies", CLAIM, what, float(held))
-    return [judge(published, Ours(float(less), why=rows[0]["why"]), f"Measured |Δ|: {shown}.")]
+    moved = [row for row in rows if row["anchor_weight"] < 1.0]
+    at_zero = sum(row["low_correctness"] <= 0.0 <= row["high_correctness"] for row in moved)
+    cause = (
+        f"Measured |Δ|: {shown}; {at_zero} of {len(moved)} intervals contain 0: there, no effect is left for an anchor to steady."
+    )
+    return [judge(published, Ours(float(less), why=rows[0]["why"]), cause)]

@@ -14,8 +14,10 @@ from slateproof.cli.demo import demo
 from slateproof.cli.logs import certify_command, diff_command, show_command, verify_command
 from slateproof.cli.models import score, train
 from slateproof.cli.policies import policy_app
+from slateproof.cli.reproduce import reproduce
 from slateproof.cli.scope import scope
 from slateproof.cli.select import select
+from slateproof.cli.simulate import simulate
 from slateproof.errors import SlateproofError
 
 __all__ = ["app", "main"]
@@ -38,6 +40,8 @@ app.command()(scope)
 app.add_typer(data_app, name="data")
 app.command()(train)
 app.command()(score)
+app.command()(simulate)
+app.command()(reproduce)
 app.command()(bench)
 
 

@@ -25,6 +25,8 @@ __all__ = ["BIASED", "NULL", "WIDE", "cause_of", "exact_row", "null_rows", "trai
 
 BIASED = "mf-bce, 5 steps, biases"
 """The library's own learner."""
+TOLD = {"mf-bce, 5 steps": "MF-BCE", BIASED: "with biases", "als": "ALS", "none: normal scores": "normal scores"}
+"""Anchors that a cause names; the table of trainings has them all."""
 NULL = "none: normal scores"
 WIDE = 0.1
 """Standard deviation of initial factors that hides what five steps learn; the artifact has .01."""
@@ -63,10 +65,9 @@ def exact_row(scores: Floats, k: int, sigma: float) -> Row:
 
 def cause_of(name: str, sigma: float, rows: Sequence[Row]) -> str:
     """What was tried on this corpus, at this noise: a sentence of measured numbers."""
-    mine = [row for row in rows if row["sigma"] == sigma and row["corpus"] in (name, "none")]
-    tried = "; ".join(f"{r['anchor']} {r['exact_w000']:.3f} and {r['exact_w075']:.3f}" for r in mine)
-    pools = mine[0]["pools"]
+    mine = [row for row in rows if row["sigma"] == sigma and row["corpus"] in (name, "none") and row["anchor"] in TOLD]
+    tried = ", ".join(f"{TOLD[row['anchor']]} {row['exact_w000']:.3f} / {row['exact_w075']:.3f}" for row in mine)
     return (
-        "Flip@10 follows the anchor's top-10 gap, and the gap follows how the anchor was trained, which the paper does not state "
-        f"in full. Exact Flip@10 at σ={sigma:g} for w=0 and w=.75 over {pools} pools, by anchor: {tried}."
+        "Flip@10 follows the anchor's top-10 gap, and the gap how the anchor was trained, which the paper does not state in full. "
+        f"Exact over {mine[0]['pools']} pools at σ={sigma:g}, w = 0 / .75: {tried}."
     )

@@ -101,7 +101,7 @@ def _canvas(figure: Figure) -> Canvas:
         if figure.legend == "each":
             axes.legend(loc="best")
     if figure.legend == "shared":
-        _legend(canvas, grid.flat)
+        _legend(canvas, list(grid.flat))
     return canvas
 
 
@@ -112,7 +112,7 @@ def _legend(canvas: Any, grid: Any) -> None:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     if found:
-        canvas.legend(found.values(), found.keys(), loc="outside lower center", ncols=min(len(found), 4))
+        canvas.legend(found.values(), found.keys(), loc="outside lower center", ncols=min(len(found), 4 if len(grid) > 1 else 2))
 
 
 def _panel(axes: Any, panel: Panel) -> None:

@@ -10,15 +10,63 @@ from graphlib import TopologicalSorter
 from types import MappingProxyType
 
 from slateproof.errors import InvalidInput
-from slateproof.experiments import fixed_margin, learner_update, margin_gate, pairwise_tail, real_anchor, threshold
+from slateproof.experiments import (
+    corpus_summary,
+    coverage,
+    end_to_end,
+    evidence_map,
+    fixed_margin,
+    flip_size,
+    learner_update,
+    ledger,
+    loop_closed,
+    loop_components,
+    loop_drift,
+    loop_noise,
+    loop_probes,
+    loop_robustness,
+    loop_simulator,
+    loop_subgroups,
+    loop_tiers,
+    margin_gate,
+    pairwise_tail,
+    real_anchor,
+    threshold,
+)
+from slateproof.experiments.claims import CLAIMS
 from slateproof.experiments.core import Experiment
 
 __all__ = ["EXPERIMENTS", "ordered"]
 
-MODULES = (fixed_margin, real_anchor, threshold, pairwise_tail, margin_gate, learner_update)
+MODULES = (
+    corpus_summary,
+    coverage,
+    end_to_end,
+    evidence_map,
+    fixed_margin,
+    flip_size,
+    learner_update,
+    ledger,
+    loop_closed,
+    loop_components,
+    loop_drift,
+    loop_noise,
+    loop_probes,
+    loop_robustness,
+    loop_simulator,
+    loop_subgroups,
+    loop_tiers,
+    margin_gate,
+    pairwise_tail,
+    real_anchor,
+    threshold,
+)
 
-EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType({one.EXPERIMENT.name: one.EXPERIMENT for one in MODULES})
-"""Every experiment by name, in the order of the report."""
+_BY_NAME = {one.EXPERIMENT.name: one.EXPERIMENT for one in MODULES}
+_ORDER = ("evidence-map", "corpora", *(name for claim in CLAIMS for name in claim.experiments))
+
+EXPERIMENTS: Mapping[str, Experiment] = MappingProxyType({name: _BY_NAME[name] for name in _ORDER if name in _BY_NAME})
+"""Every experiment by name, in the order of the report: overview first, then claim by claim."""
 
 
 def ordered(names: Sequence[str]) -> tuple[Experiment, ...]:

@@ -20,11 +20,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
+from numba import njit
 from pyversity import Strategy, diversify
 
 import slateproof as sp
 from benchmarks.timing import machine, medians
 from slateproof.certify import certify_batch
+from slateproof.select.lanes import LANES, eight_dots
 from slateproof.types import StateBatch
 
 RESULTS = Path(__file__).parent / "results" / "select.json"
@@ -197,6 +199,43 @@ def python_share() -> list[dict[str, float]]:
     return rows
 
 
+@njit
+def many_dots(vectors: Any, groups: int, lanes: Any, out: Any) -> None:
+    for group in range(groups):
+        for lane in range(LANES):
+            lanes[lane] = (8 * group + lane) % vectors.shape[0]
+        eight_dots(vectors, lanes, group % vectors.shape[0], out)
+
+
+def profile() -> list[dict[str, float]]:
+    """Where the time of one slate in a batch goes, on one core: each column adds one part of the work to the column before."""
+    rows = []
+    for n, d, k in HEADLINE:
+        pools = max(20, 100_000 // n)
+        rng = np.random.default_rng(5)
+        vectors = inputs(n, d)["vectors"]
+        catalog = sp.Catalog(np.arange(n), rng.uniform(size=n), vectors=vectors)
+        every = sp.PoolBatch.of([catalog.pool(np.arange(n), rng.normal(size=n), rng.uniform(size=n)) for _ in range(pools)])
+        select, states = partial(sp.GreedySelector().select_batch, every, threads=1), StateBatch.of(sp.State(), pools)
+        first, plain, full = sp.Levers(0.1, 0.3, 0.0, 1), sp.Levers(0.1, 0.3, 0.0, k), sp.Levers(0.1, 0.3, DIVERSITY, k)
+        slates = select(full, states)
+        asked = sum(slates[b].steps.evaluations for b in range(20)) / 20
+        lanes, out = np.zeros(LANES, np.int64), np.empty(LANES)
+        seconds = medians(
+            {
+                "shaping_and_first_item": partial(select, first, states, trace=False),
+                "all_steps_without_similarities": partial(select, plain, states, trace=False),
+                "with_similarities": partial(select, full, states, trace=False),
+                "with_trace": partial(select, full, states),
+                "the_dot_products_alone": partial(many_dots, vectors, int(asked / LANES * pools), lanes, out),
+                "pyversity": lambda v=vectors, s=every[0].scores, k=k: diversify(v, s, k, Strategy.MMR, diversity=DIVERSITY),
+            }
+        )
+        parts = {name: 1e6 * value / (1 if name == "pyversity" else pools) for name, value in seconds.items()}
+        rows.append({"n": n, "d": d, "k": k, "similarities": asked, **parts})
+    return rows
+
+
 def main() -> None:
     RESULTS.parent.mkdir(exist_ok=True)
     result = {
@@ -205,6 +244,7 @@ def main() -> None:
         "headline": headline(),
         "growth": growth(),
         "python_share": python_share(),
+        "profile_us": profile(),
         "memory": memory(),
     }
     RESULTS.write_text(json.dumps(result, indent=1) + "\n")
@@ -212,6 +252,8 @@ def main() -> None:
         print({name: round(value, 2) if isinstance(value, float) else value for name, value in row.items()})
     print("memory", result["memory"])
     print("python share", result["python_share"])
+    for row in result["profile_us"]:
+        print("one core, us per slate", {name: round(value, 2) for name, value in row.items()})
     print(f"wrote {RESULTS.relative_to(Path.cwd()) if RESULTS.is_relative_to(Path.cwd()) else RESULTS.name}")
 
 

@@ -51,13 +51,19 @@ def check_sampling(points: Any, tolerance: Any, seed: Any) -> tuple[int, float |
 
 
 def flip_probability(pairs: Pairs, noise: Noise, points: int, tolerance: float | None, seed: int) -> Estimate:
-    """Pr[some pair flips]. Correlated noise and a rare change: the union sampler; everything else: the integral."""
+    """Pr[some pair flips]. Correlated noise and a rare change: the union sampler; everything else: the integral.
+
+    An estimate above the union bound, which its error allows, is lowered to it.
+    """
     logs = pairs.probabilities(noise)[2]
     if logs.size == 0:
         return Estimate(0.0, 0.0, 0)
-    if not noise.independent and float(np.exp(logs).sum()) < RARE:
-        return _until(Union(pairs, noise), points, tolerance, seed)
-    return Integral.of(pairs, noise).estimate(seed, points, tolerance)
+    union = float(np.exp(logs).sum())
+    if not noise.independent and union < RARE:
+        estimate = _until(Union(pairs, noise), points, tolerance, seed)
+    else:
+        estimate = Integral.of(pairs, noise).estimate(seed, points, tolerance)
+    return Estimate(min(estimate, union), estimate.error, estimate.points)
 
 
 def _until(union: Union, points: int, tolerance: float | None, seed: int) -> Estimate:

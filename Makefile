@@ -47,7 +47,7 @@ attack: $(VENV)/dev   ## a thousand bit flips and a hundred SIGKILLs against an 
 	$(BIN)/python -m benchmarks.attack --json benchmarks/results/attack.json
 
 results: $(VENV)/dev  ## every table and figure of the paper from the corpora in DATA; writes results/ and RESULTS.md
-	$(BIN)/slateproof reproduce --data $(DATA) --out results
+	$(BIN)/slateproof reproduce --data $(DATA) --out results --page RESULTS.md
 
 clean:                ## remove what the targets made
 	rm -rf $(VENV) demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

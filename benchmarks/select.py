@@ -221,12 +221,16 @@ def profile() -> list[dict[str, float]]:
         slates = select(full, states)
         asked = sum(slates[b].steps.evaluations for b in range(20)) / 20
         lanes, out = np.zeros(LANES, np.int64), np.empty(LANES)
+        # The same work on pools that repeat: the processor learns their branches.
+        runs = sp.PoolBatch.of([every[b] for b in range(10) for _ in range(pools // 10)])
+        again = partial(sp.GreedySelector().select_batch, runs, full, StateBatch.of(sp.State(), len(runs)), trace=False, threads=1)
         seconds = medians(
             {
                 "shaping_and_first_item": partial(select, first, states, trace=False),
                 "all_steps_without_similarities": partial(select, plain, states, trace=False),
                 "with_similarities": partial(select, full, states, trace=False),
                 "with_trace": partial(select, full, states),
+                "with_similarities_on_runs_of_equal_pools": again,
                 "the_dot_products_alone": partial(many_dots, vectors, int(asked / LANES * pools), lanes, out),
                 "pyversity": lambda v=vectors, s=every[0].scores, k=k: diversify(v, s, k, Strategy.MMR, diversity=DIVERSITY),
             }

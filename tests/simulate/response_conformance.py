@@ -154,3 +154,36 @@ class ResponseConformance:
     def setting(self, name: str) -> dict[str, Any]:
         """Where a parameter's effect is looked at."""
         return {}
+
+
+class CoreConformance(ResponseConformance):
+    """The suite for models that inherit ``Core``: learning is bounded, needs attempts, and fades no further than the start."""
+
+    rewarding: ClassVar[float] = 0.05
+    """A difficulty at which the reward exceeds the reference: easy where accuracy engages, in the zone where matches do."""
+
+    def setting(self, name: str) -> dict[str, Any]:
+        # Easy items for learners above the centre: slopes and rewards have one sign there.
+        if name in ("ability_slope", "slip"):
+            return {"start": start_of(0.8)}
+        if name == "difficulty_slope":
+            return {"difficulty": 0.9}
+        if name == "spread":
+            return {"rounds": 1}
+        if name == "engagement_gain":
+            return {"difficulty": self.rewarding}
+        return {}
+
+    def test_learning_is_possible_and_bounded_and_forgetting_ends_at_the_start(self) -> None:
+        run = live(self.model, rounds=60, difficulty=0.5)
+        assert run["ability"][-1].mean() > run["ability"][0].mean() + 0.05
+        assert run["ability"].max() <= 1.0
+        idle = live(replace(self.model, attempt_base=-60.0), rounds=30)
+        assert idle["attempts"].sum() == 0
+        assert np.array_equal(idle["ability"][0], idle["ability"][-1])
+        relapse = live(replace(self.model, learning_rate=0.0), rounds=5)
+        assert np.array_equal(relapse["ability"][0], relapse["ability"][-1])
+
+    def test_learning_needs_attempts(self) -> None:
+        shy, keen = (live(replace(self.model, attempt_base=base)) for base in (-2.0, 2.0))
+        assert shy["ability"][-1].mean() < keen["ability"][-1].mean()

@@ -7,45 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from response_conformance import SESSIONS, ResponseConformance, keys_of, live, slate, start_of
+from response_conformance import SESSIONS, CoreConformance, ResponseConformance, keys_of, live, slate, start_of
 
 from slateproof.errors import InvalidInput
 from slateproof.simulate.draws import Draw, Draws
 from slateproof.simulate.responses import IRT, MIRT, MODELS, ZPD, ContextualZPD, Legacy, response_model
 
 
-class Ours(ResponseConformance):
-    rewarding: ClassVar[float] = 0.05
-    """A difficulty at which the reward exceeds the reference: easy where accuracy engages, in the zone where matches do."""
-
-    def setting(self, name: str) -> dict[str, Any]:
-        # Easy items for learners above the centre: slopes and rewards have one sign there.
-        if name in ("ability_slope", "slip"):
-            return {"start": start_of(0.8)}
-        if name == "difficulty_slope":
-            return {"difficulty": 0.9}
-        if name == "spread":
-            return {"rounds": 1}
-        if name == "engagement_gain":
-            return {"difficulty": self.rewarding}
-        return {}
-
-    def test_learning_is_possible_and_bounded_and_forgetting_ends_at_the_start(self) -> None:
-        run = live(self.model, rounds=60, difficulty=0.5)
-        assert run["ability"][-1].mean() > run["ability"][0].mean() + 0.05
-        assert run["ability"].max() <= 1.0
-        idle = live(replace(self.model, attempt_base=-60.0), rounds=30)
-        assert idle["attempts"].sum() == 0
-        assert np.array_equal(idle["ability"][0], idle["ability"][-1])
-        relapse = live(replace(self.model, learning_rate=0.0), rounds=5)
-        assert np.array_equal(relapse["ability"][0], relapse["ability"][-1])
-
-    def test_learning_needs_attempts(self) -> None:
-        shy, keen = (live(replace(self.model, attempt_base=base)) for base in (-2.0, 2.0))
-        assert shy["ability"][-1].mean() < keen["ability"][-1].mean()
-
-
-class TestIRT(Ours):
+class TestIRT(CoreConformance):
     model: ClassVar[Any] = IRT()
 
     def test_the_equation(self) -> None:
@@ -62,7 +31,7 @@ class TestIRT(Ours):
         assert abs(easy.mean() - hard.mean()) < 0.1
 
 
-class TestMIRT(Ours):
+class TestMIRT(CoreConformance):
     model: ClassVar[Any] = MIRT()
 
     def sides(self, name: str) -> tuple[float, float]:
@@ -89,7 +58,7 @@ class TestMIRT(Ours):
         assert (np.delete(moved, 3) > 0.0).all()
 
 
-class TestZPD(Ours):
+class TestZPD(CoreConformance):
     model: ClassVar[Any] = ZPD()
     rewarding = 0.36
 

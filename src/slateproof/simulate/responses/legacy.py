@@ -1,7 +1,7 @@
 """``legacy``: the dynamics of the authors' earlier artifact, kept so that published numbers can be compared.
 
 Learners of this model forget: knowledge loses ``decay`` of itself with every attempted item, so that a high flyer (.9) stands
-near .1 after twenty rounds. That is the artifact's behaviour, not ours. Left out: its relevance term, because responses here do
+near .15 after twenty rounds. That is the artifact's behaviour, not ours. Left out: its relevance term, because responses here do
 not see scores (the place in the slate stands for it).
 
 Scope: none; simulated people.

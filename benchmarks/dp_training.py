@@ -1,7 +1,7 @@
 """Private training of the two-tower: what it costs in loss and AUC, and how fast a step is beside Opacus.
 
     python -m benchmarks.dp_training utility --data ../shared/data
-    python -m benchmarks.dp_training speed --peer PYTHON        (an interpreter with torch==2.13.0 and opacus)
+    python -m benchmarks.dp_training speed --peer PYTHON        (see `dp_speed`)
 
 ``utility`` trains on the rounds of OULAD's training users and measures on all rounds of its test users, without any update: mean
 loss every 50 steps, AUC at the end; for ε in {1, 3, 8, none}, both kinds of side inputs, three seeds. "none" is the same code
@@ -27,6 +27,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks.dp_speed import speed
 from slateproof import corpora
 from slateproof.cli.timing import machine
 from slateproof.corpora import Corpus
@@ -142,8 +143,13 @@ def main() -> None:
     one = commands.add_parser("utility")
     one.add_argument("--data", type=Path, required=True)
     one.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    two = commands.add_parser("speed")
+    two.add_argument("--peer", required=True, help="an interpreter with torch==2.13.0, opacus and numpy")
     given = parser.parse_args()
     facts = {"command": "python -m benchmarks.dp_training " + given.what, "machine": machine(), "versions": package_versions()}
+    if given.what == "speed":
+        _write("dp_speed.json", {**facts, "command": facts["command"] + " --peer PYTHON", **speed(given.peer)})
+        return
     rows: list[dict[str, Any]] = []
     for row in utility(given.data, given.seeds):
         rows.append(row)

@@ -87,7 +87,9 @@ def streaming(kind: type[PrivateSteps], *, noise: float | None = 3.0) -> Callabl
 
 
 def attack(train: Callable[..., PrivateSteps], seed: int = 5) -> AuditReport:
-    return audit(train, canaries=CANARIES, rows=ROWS, delta=DELTA, seed=seed)
+    report = audit(train, canaries=CANARIES, rows=ROWS, delta=DELTA, seed=seed)
+    print(report.to_text())  # `pytest -rP` shows the figures
+    return report
 
 
 def test_the_real_learner_passes() -> None:

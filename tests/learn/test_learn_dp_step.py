@@ -282,6 +282,13 @@ def test_the_same_seed_gives_the_same_bits(corpus, log) -> None:
     assert not np.array_equal(run(1), run(2))
 
 
+def test_every_bit_of_the_seed_reaches_the_noise(corpus, log) -> None:
+    """JAX reads 32 bits of a seed: a noise that hung on those alone could be searched for."""
+    keys = [tuple(jax.random.key_data(begin(corpus, log, seed=3 + high)._key).tolist()) for high in (0, 2**32, 2**45, 2**61)]
+    assert len(set(keys)) == 4
+    assert len({low for _, low in keys}) == 4
+
+
 @pytest.mark.parametrize("regime", ["offline", "streaming"])
 def test_calibration_meets_its_target_in_the_ledger(corpus, regime: str) -> None:
     learner = replace(LEARNER, regime=regime, arrivals_per_step=300).calibrated(epsilon=2.0, delta=1e-5)

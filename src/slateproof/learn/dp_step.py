@@ -48,6 +48,8 @@ __all__ = ["PrivateSteps"]
 MICRO = 32
 """Rounds whose gradients are held at once inside a compiled batch: they fit the cache."""
 
+_WORD = 0xFFFFFFFF
+
 OFF = "two-tower training with noise and clipping off"
 
 
@@ -68,7 +70,7 @@ class PrivateSteps:
         self._model = model
         self._facts, self._log, self._rounds = facts, on_device(log), rounds
         self._sampler = np.random.default_rng([seed, 0])
-        self._key = jax.random.key(int(np.random.default_rng([seed, 1]).integers(2**63)))
+        self._key = _noise_key(seed)
         self._arrived = 0
 
     @property
@@ -124,6 +126,14 @@ class PrivateSteps:
     def _noisy(self, total: Towers, key: jax.Array, deviation: float) -> Towers:
         """The sum with noise of this standard deviation on every coordinate."""
         return _add_noise(total, key, deviation)
+
+
+def _noise_key(seed: int) -> jax.Array:
+    """A key that every bit of the seed reaches: ``jax.random.key`` reads 32 bits, so the words above them are folded in."""
+    key = jax.random.key(int(np.random.default_rng([seed, 1]).integers(2**63)) & _WORD)
+    while seed := seed >> 32:
+        key = jax.random.fold_in(key, seed & _WORD)
+    return key
 
 
 def round_loss(model: Towers, facts: Facts, one: Rounds) -> jax.Array:

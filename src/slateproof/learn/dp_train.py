@@ -76,7 +76,11 @@ class PrivateTwoTower:
         return replace(self, private=replace(self.private, noise_multiplier=noise))
 
     def fit(self, corpus: Corpus, *, seed: int = 42, progress: Progress | None = None) -> TwoTowerScorer:
-        """Train on the training users' rounds. The claim holds against those who do not know ``seed``: keep it secret."""
+        """Train on the training users' rounds.
+
+        The claim holds against those who do not know ``seed``: draw it at random (``secrets.randbits(62)``) and keep it secret. The
+        default is for tests.
+        """
         run = self.start(corpus, seed)
         total = self.steps if self.regime == "offline" else -(-run.waiting // self.arrivals_per_step)
         for done in range(1, total + 1):

@@ -131,6 +131,8 @@ def _panel(axes: Any, panel: Panel) -> None:
     if panel.x_scale == "log" and 2 <= len(ticks) <= 7:
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
+    elif panel.x_scale == "linear" and ticks and all(tick.is_integer() for tick in ticks):
+        axes.xaxis.get_major_locator().set_params(integer=True)
     if panel.x_limits is not None:
         axes.set_xlim(*panel.x_limits)
     if panel.y_limits is not None:

@@ -207,6 +207,7 @@ def test_gap_by_hand():
         (lambda: topk.flip_bound(math.nan, 1, 2, sigma=1.0), "gap"),
         (lambda: topk.flip_bound("wide", 1, 2, sigma=1.0), "gap"),
         (lambda: topk.flip_probability(["2", "1"], 1, 1.0), "scores"),
+        (lambda: topk.flip_probability([1.0, 0.0], 1, [1.0, 1e-9]), "sigma"),
         (lambda: topk.flip_probability([1.0, 0.0], 1, ["a", "b"]), "sigma"),
         (lambda: topk.flip_probability([1.0, 0.0], 1, LowRank([["a"], ["b"]], 1.0)), "factor"),
         (lambda: topk.flip_bound(1.0, 1, 2), "sigma"),
@@ -237,3 +238,11 @@ def test_the_corollary_s_bound_is_never_below_its_formula(gamma, sigma, weight):
         scale = (1 - Decimal(weight)) * Decimal(sigma)
         formula = 6 * (-(Decimal(gamma) ** 2) / (4 * scale**2)).exp()
         assert formula <= Decimal(topk.flip_bound(gamma, 2, 5, sigma=sigma, anchor_weight=weight))
+
+
+def test_very_unequal_noise_is_sampled_where_the_quadrature_refuses():
+    deviations = np.array([1e-9, 1.0, 1.0])
+    estimate = topk.flip_probability([1.0, 0.0, 0.5], 1, LowRank(np.zeros((3, 1)), deviations**2), points=2**14)
+    exact = 1.0 - stats.norm.cdf(1.0) * stats.norm.cdf(0.5)
+    assert abs(estimate - exact) <= 4.0 * estimate.error
+    assert estimate.error < 0.01

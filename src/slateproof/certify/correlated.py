@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from slateproof.certify.net import sobol
 from slateproof.certify.noise import Estimate, Noise
 from slateproof.certify.pairs import Pairs, Union
-from slateproof.certify.quadrature import log_flips
+from slateproof.certify.quadrature import WIDEST, log_flips
 from slateproof.certify.sequential import SHIFTS
 from slateproof.types.columns import Floats
 
@@ -32,7 +32,8 @@ def flip_correlated(scores: Floats, inside: Any, noise: Noise, points: int, seed
     logs = pairs.probabilities(noise)[2]
     if logs.size == 0:
         return Estimate(0.0, 0.0, 0)
-    if float(np.exp(logs).sum()) < RARE or not (noise.deviations > 0.0).all():
+    uneven = noise.deviations.max() > WIDEST * noise.deviations.min()
+    if float(np.exp(logs).sum()) < RARE or uneven or not (noise.deviations > 0.0).all():
         return Union(pairs, noise).probability(np.random.default_rng(seed), points)
     each = max(8, 1 << (points // SHIFTS - 1).bit_length())
     means = [_mean(scores, inside, noise, each, np.random.default_rng(s)) for s in np.random.SeedSequence(seed).spawn(SHIFTS)]

@@ -21,10 +21,13 @@ from numba import njit
 
 from slateproof.certify.normal import LOG_ROOT_TWO_PI, log_phi, log_tail
 
-__all__ = ["log_flip", "log_flips"]
+__all__ = ["WIDEST", "log_flip", "log_flips"]
 
 AGREE = 1e-7
 """Relative agreement of two step sizes at which the rule stops: the finer one errs by the square of that at most."""
+
+WIDEST = 1e4
+"""Largest sigma over smallest that is integrated: the step follows the smallest, so the number of nodes grows with it."""
 
 APART = 34.0
 """Gaps beyond this many standard deviations: two pairs together are below 1e-60 of one, so the pair sum is the probability."""

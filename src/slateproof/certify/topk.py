@@ -16,7 +16,7 @@ import numpy as np
 from slateproof.certify.checks import covariance, floats, positive, score_rows, share_of_noise, slate_size, standard_deviations
 from slateproof.certify.correlated import flip_correlated
 from slateproof.certify.noise import LowRank, Noise, split
-from slateproof.certify.quadrature import log_flips
+from slateproof.certify.quadrature import WIDEST, log_flips
 from slateproof.certify.rounding import exp_up, minus_down
 from slateproof.errors import InvalidInput
 from slateproof.types.columns import finite_scalar
@@ -99,6 +99,9 @@ def log_flip_probability(scores: Any, k: int, sigma: Any, anchor_weight: float =
     deviations = standard_deviations(sigma, n) * share_of_noise(anchor_weight)
     result = np.full(pools, -np.inf)
     if (deviations > 0.0).all():
+        if deviations.max() > WIDEST * deviations.min():
+            rule = f"must not differ by more than a factor of {WIDEST:g} in a quadrature; as LowRank noise it is sampled"
+            raise InvalidInput("sigma", rule, (float(deviations.min()), float(deviations.max())))
         log_flips(table, np.broadcast_to(deviations, table.shape).copy(), inside, result)
     elif deviations.any():
         raise InvalidInput("sigma", "must be above 0 for every candidate, or 0 for all", float(deviations.min()))
@@ -108,10 +111,10 @@ def log_flip_probability(scores: Any, k: int, sigma: Any, anchor_weight: float =
 def flip_probability(scores: Any, k: int, sigma: Any, anchor_weight: float = 0.0, *, points: int = 4096, seed: int = 0) -> Any:
     """Pr[TopK(mu^w) != TopK(mu0)] under Gaussian noise: the quantity that Corollary "Raw top-K score-ranking stability" bounds.
 
-    ``sigma`` is one number or one per candidate (above 0 for all, or 0 for all): independent errors, one-dimensional quadrature,
-    relative error below 1e-10. A float for one pool, an array for many. With ``LowRank`` noise or an (n, n) covariance that is
-    not diagonal: an ``Estimate`` with its error for one pool (``points`` and ``seed`` count only there), an array of them as floats
-    for many.
+    ``sigma`` is one number or one per candidate (above 0 for all and within a factor of 1e4, or 0 for all): independent errors,
+    one-dimensional quadrature, relative error below 1e-10. A float for one pool, an array for many. With ``LowRank`` noise or an
+    (n, n) covariance that is not diagonal: an ``Estimate`` with its error for one pool (``points`` and ``seed`` count only there),
+    an array of them as floats for many.
 
     Scope: stability only; prospective, and only as true as the assumed noise.
     """

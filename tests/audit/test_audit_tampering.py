@@ -216,10 +216,12 @@ def test_a_changed_catalogue(log: tuple[Path, list[Checkpoint]]) -> None:
     assert first(log[0]).kind == "catalog"
 
 
-def lie(folder: Path, column: str, change: Callable[[Any], Any]) -> Problem:
+def lie(folder: Path, column: str, change: Callable[[Any], Any], which: int = 4) -> Problem:
     """A log whose writer signs a record that does not follow from its inputs."""
-    made = slates(13)[4:5]
+    made = slates(13)[which : which + 1]
     with AuditLog.create(folder, key=KEY) as log:
+        if made[0].pool.catalog is not None:
+            log.catalogs.put(made[0].pool.catalog)
         rows = rows_of([Entry(made[0], None, None, None, None)], log.header.context)
         values = [change(rows.column(column)[0].as_py())]
         rows = rows.set_column(rows.schema.get_field_index(column), column, pa.array(values, rows.column(column).type))
@@ -252,10 +254,41 @@ def lie(folder: Path, column: str, change: Callable[[Any], Any]) -> Problem:
         ("regime", lambda v: "end-to-end", "scope"),
         ("catalog_digest", lambda v: "0" * 64, "catalog"),
         ("catalog_digest", lambda v: "../../etc", "catalog"),
+        ("certified_radius", lambda v: 1e9, "replay"),
+        ("set_window", lambda v: 0.5, "replay"),
+        ("set_proved", lambda v: not v, "replay"),
+        ("similarity_values", lambda v: [0.0], "inputs"),
+        ("similarity_kind", lambda v: "hearsay", "inputs"),
+        ("candidate_rows", lambda v: [0, 1], "inputs"),
+        ("shown_at", lambda v: [9], "inputs"),
+        ("slate_at", lambda v: [0], "inputs"),
     ],
 )
 def test_a_writer_who_lies(tmp_path: Path, column: str, change: Callable[[Any], Any], kind: str) -> None:
     problem = lie(tmp_path / "log", column, change)
+    assert (problem.kind, problem.index) == (kind, 0), str(problem)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "kind"),
+    [
+        ("catalog_digest", "0" * 64, "catalog"),
+        ("catalog_digest", "../../etc", "catalog"),
+        ("catalog_digest", None, "inputs"),
+        ("targets", [0.5] * 14, "inputs"),
+        ("candidate_int", [7], "inputs"),
+        ("candidate_str", ["7"], "inputs"),
+        ("similarity_kind", "none", "inputs"),
+        ("similarity_higher", 0.0, "inputs"),
+        ("similarity_values", [0.1], "inputs"),
+        ("certified_margin", 1e9, "replay"),
+        ("certified_radius", 1e9, "replay"),
+        ("set_bound", 1e9, "replay"),
+    ],
+)
+def test_a_writer_who_lies_beside_a_catalogue(tmp_path: Path, column: str, value: Any, kind: str) -> None:
+    """What the catalogue says must not stand in the record a second time: nobody would compare the two."""
+    problem = lie(tmp_path / "log", column, lambda v: value, which=0)
     assert (problem.kind, problem.index) == (kind, 0), str(problem)
 
 

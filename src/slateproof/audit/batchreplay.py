@@ -17,7 +17,7 @@ import pyarrow as pa
 from slateproof.audit.catalogs import CatalogShelf
 from slateproof.audit.errors import LogUnreadable
 from slateproof.audit.idlists import encode_flat
-from slateproof.audit.records import Records
+from slateproof.audit.records import Records, holding
 from slateproof.audit.shaping import shaped_scores
 from slateproof.errors import InvalidInput
 from slateproof.select import selector_of
@@ -31,11 +31,14 @@ from slateproof.types.trace import TIE_RULE
 __all__ = ["agreeing"]
 
 _RULE = ("rule_kind", "target_gain", "window", "novelty", "dissimilarity", "node_budget")
-_ALIKE = (*_RULE, "tie_rule", "catalog_digest")
+_ALIKE = (*_RULE, "tie_rule", "catalog_digest", "similarity_kind")
 _FULL = ("candidate_rows", "scores", "shaped", "chosen", "runners", "margins")
 _STEPS = ("chosen_objective", "runner_objective", "chosen_similarity", "runner_similarity")
 _STATES = ("knowledge", "engagement", "uncertainty")
 _LEVERS = ("target_shift", "exploration", "diversity")
+_EMPTY = ("certified_margin", "certified_radius", "candidate_int", "candidate_str", "targets", "similarity_lower",
+    "similarity_higher", "similarity_known", "similarity_values", "similarity_table",
+    "set_window", "set_nodes", "set_bound", "set_proved")  # fmt: skip
 
 
 def agreeing(batch: pa.RecordBatch, shelf: CatalogShelf, version: int) -> Any:
@@ -60,7 +63,8 @@ def _groups(batch: pa.RecordBatch) -> list[Any]:
     able = np.ones(len(batch), bool)
     for name in (*_FULL, *_STEPS, "catalog_digest", "size", "target", *_STATES, *_LEVERS):
         able &= batch.column(name).is_valid().to_numpy(zero_copy_only=False)
-    able &= batch.column("certified_margin").is_null().to_numpy(zero_copy_only=False)
+    for name in _EMPTY:
+        able &= ~holding(batch, name)
     codes = [_codes(batch.column(name)) for name in _ALIKE]
     table = np.column_stack([able, batch.column("widths").is_valid().to_numpy(zero_copy_only=False), *codes])
     if (table == table[0]).all():
@@ -68,8 +72,8 @@ def _groups(batch: pa.RecordBatch) -> list[Any]:
     else:
         kind = np.unique(table, axis=0, return_inverse=True)[1].reshape(-1)
         groups = [np.flatnonzero(kind == number) for number in range(int(kind.max()) + 1)]
-    rule, tie = batch.column("rule_kind"), batch.column("tie_rule")
-    return [rows for rows in groups if able[rows[0]] and _taken(rule[rows[0]].as_py(), tie[rows[0]].as_py())]
+    names = ("rule_kind", "tie_rule", "similarity_kind")
+    return [rows for rows in groups if able[rows[0]] and _taken(*(batch.column(name)[rows[0]].as_py() for name in names))]
 
 
 def _codes(column: pa.Array) -> Any:
@@ -77,8 +81,8 @@ def _codes(column: pa.Array) -> Any:
     return column.dictionary_encode("encode").indices.to_numpy(zero_copy_only=False)
 
 
-def _taken(rule: str | None, tie: str | None) -> bool:
-    return rule in ("greedy", "top-k") and tie == TIE_RULE
+def _taken(rule: str | None, tie: str | None, similarities: str | None) -> bool:
+    return rule in ("greedy", "top-k") and tie == TIE_RULE and similarities == "catalog"
 
 
 def _agreeing(part: pa.RecordBatch, shelf: CatalogShelf) -> Any:

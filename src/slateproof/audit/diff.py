@@ -127,17 +127,17 @@ def diff(
             if any(gone[row] for gone in needed):
                 skipped["inputs are not in the record"] += 1
                 continue
-            after = _select(select, records, row, skipped)
-            if after is None:
+            pair = _select(select, records, row, skipped)
+            if pair is None:
                 continue
             compared += 1
-            before = records.ids("slate", row)
+            before, after = pair
             if after.ids != before:
                 changed += 1
                 same_set = set(before) == set(after.ids)
                 reordered += same_set
                 if len(found) < MOST:
-                    found.append(Change(place, before, after.ids, same_set, _why(records, row, after)))
+                    found.append(Change(place, before, after.ids, same_set, _why(before, after)))
         done += len(batch)
         if progress is not None:
             progress(done, len(log))
@@ -154,15 +154,18 @@ def _chooser(policy: Any, levers: Levers | None) -> Callable[[Inputs], Slate]:
     return lambda inputs: policy.select(inputs.pool, inputs.state)
 
 
-def _select(choose_: Callable[[Inputs], Slate], records: Records, row: int, skipped: Counter[str]) -> Slate | None:
+def _select(
+    choose_: Callable[[Inputs], Slate], records: Records, row: int, skipped: Counter[str]
+) -> tuple[tuple[ItemId, ...], Slate] | None:
+    """The logged ids, and the slate of the other policy; None, and a reason is counted, where there is no telling."""
     try:
-        inputs = records.inputs(row)
+        before, inputs = records.ids("slate", row), records.inputs(row)
         if inputs.queried is None:
-            return choose_(inputs)
+            return before, choose_(inputs)
         # A first run tells which levers and rule the policy takes; what it chose may rest on values that are not known.
         probe = choose_(inputs._replace(pool=with_source(inputs.pool, inputs.queried, 0.0)))
         if asks_nothing(probe.rule, probe.levers):
-            return probe
+            return before, probe
         steps = None
         if probe.rule.kind == "greedy":
             steps = choose(probe.pool, probe.levers, probe.state, probe.rule, inputs.queried)
@@ -172,12 +175,11 @@ def _select(choose_: Callable[[Inputs], Slate], records: Records, row: int, skip
     if steps is None:
         skipped["the logged similarities do not answer the questions of the other policy"] += 1
         return None
-    return replace(probe, steps=steps)
+    return before, replace(probe, steps=steps)
 
 
-def _why(records: Records, row: int, after: Slate) -> str:
+def _why(before: tuple[ItemId, ...], after: Slate) -> str:
     """The first step that differs, with the objective of both items under the other policy where it is known."""
-    before = records.ids("slate", row)
     place = next(
         (q for q, pair in enumerate(zip(before, after.ids, strict=False)) if pair[0] != pair[1]), min(len(before), len(after.ids))
     )
@@ -189,6 +191,8 @@ def _why(records: Records, row: int, after: Slate) -> str:
     head = f"step {place + 1}: {after.ids[place]!r} instead of {lost!r}"
     if isinstance(steps, SetChoice):
         return f"{head}; the set is worth {steps.value:.6g}, the next best {steps.runner_value:.6g}"
+    if lost not in after.pool.ids:
+        return f"{head}, which was no candidate"
     shaped = steps.shaped[after.pool.position(lost)]
     won = f"objective {steps.chosen_objective[place]:.6g} (shaped {steps.shaped[steps.chosen[place]]:.6g}"
     won += f", similarity {steps.chosen_similarity[place]:.6g})"

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from slateproof.errors import InvalidInput
 from slateproof.types.ids import ItemId
 
 __all__ = ["decode_ids", "encode_flat", "encode_ids", "list_array", "null_array"]
@@ -68,11 +69,14 @@ def _split(ids: Sequence[ItemId]) -> tuple[list[int] | None, list[str] | None, l
 
 
 def decode_ids(ints: list[int] | None, strings: list[str] | None, at: list[int] | None) -> tuple[ItemId, ...]:
-    """One list back from its three columns."""
+    """One list back from its three columns; refuses places that are not those of the strings in one list of all ids."""
     first, second = ints or [], strings or []
     if at is None:
         return (*first, *second)
-    out: list[ItemId | None] = [None] * (len(first) + len(second))
+    size = len(first) + len(second)
+    if len(at) != len(second) or at != sorted(set(at)) or not all(0 <= place < size for place in at):
+        raise InvalidInput("ids", f"must have {len(second)} rising places of strings among {size} ids", at[:10])
+    out: list[ItemId | None] = [None] * size
     for place, item in zip(at, second, strict=True):
         out[place] = item
     rest = iter(first)

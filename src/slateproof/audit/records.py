@@ -18,7 +18,7 @@ from slateproof.types import Catalog, Levers, Pool, Rule, Similarity, State
 from slateproof.types.columns import frozen
 from slateproof.types.ids import ItemId
 
-__all__ = ["Inputs", "Records"]
+__all__ = ["Inputs", "Records", "holding"]
 
 
 class Inputs(NamedTuple):
@@ -76,17 +76,34 @@ class Records:
         rows = self.numbers("candidate_rows", row)
         if rows is None:
             return self.ids("candidate", row)
+        if self.value("catalog_digest", row) is None:
+            raise InvalidInput("catalog_digest", "is missing, and the record names rows of a catalogue")
         catalog = self._catalog(row)
         return tuple([catalog.ids[place] for place in _rising(rows, len(catalog)).tolist()])
 
     def inputs(self, row: int) -> Inputs:
-        """The selection's inputs; refuses what no pool, state, levers or rule could be."""
+        """The selection's inputs; refuses what no pool, state, levers or rule could be, and what the log does not write down."""
+        self._check_form(row)
         pool = self._pool_of_catalog(row) if self.value("catalog_digest", row) is not None else self._pool(row)
         levers = Levers(**self._values(row, "target_shift", "exploration", "diversity", "size"))
         state = State(**self._values(row, "knowledge", "engagement", "uncertainty"), shown=self.ids("shown", row))
         settings = self._values(row, "target_gain", "window", "novelty", "dissimilarity", "node_budget")
         rule = Rule(self.value("rule_kind", row), **settings)
         return Inputs(pool, levers, state, rule, self.value("policy_digest", row), self._queried(row, pool.size))
+
+    def _check_form(self, row: int) -> None:
+        """One record, one form: what is looked up or was not asked for must not stand in it, where only other readers look."""
+        by_lookup, kind = self.value("catalog_digest", row) is not None, self.value("similarity_kind", row)
+        if by_lookup != (kind == "catalog") or kind not in _KINDS:
+            raise InvalidInput("similarity_kind", f"must be one of {', '.join(_KINDS)}, the first for pools of a catalogue", kind)
+        absent = ["candidate_int", "candidate_str", "targets"] if by_lookup else ["candidate_rows"]
+        if kind in ("catalog", "none"):
+            absent += _LOGGED
+        else:
+            absent += _LOGGED[2:4] if self.value("rule_kind", row) == "window" else _LOGGED[4:]
+        for name in absent:
+            if holding(self.batch.slice(row, 1), name).any():
+                raise InvalidInput(name, "has no place in a record like this, and would not be checked")
 
     def _values(self, row: int, *names: str) -> dict[str, Any]:
         return {name: self.value(name, row) for name in names}
@@ -150,6 +167,20 @@ class Records:
         rows = frozen(table.reshape(size, -1))
         source = {"vectors": rows} if kind == "vectors" else {"matrix": rows}
         return Similarity(kind=kind, rows=size, lower=bounds[0], higher=bounds[1], **source)
+
+
+_KINDS = ("catalog", "vectors", "matrix", "tags", "none")
+_LOGGED = ["similarity_lower", "similarity_higher", "similarity_known", "similarity_values", "similarity_table"]
+
+
+def holding(batch: pa.RecordBatch, name: str) -> Any:
+    """Per record, whether a column holds anything; an empty list is nothing."""
+    column = batch.column(name)
+    if column.null_count == len(column):
+        return np.zeros(len(column), bool)
+    if pa.types.is_list(column.type):
+        return np.asarray(column.value_lengths().fill_null(0)) > 0
+    return np.asarray(column.is_valid())
 
 
 def _rising(rows: Any, size: int) -> Any:

@@ -146,13 +146,14 @@ def difference(records: Records, row: int, slate: Slate, version: int) -> str | 
     scalars: dict[str, Any] = {"target": slate.target, "tie_rule": TIE_RULE}
     if version >= 2:
         scalars["pool_size"] = slate.pool.size
-    if isinstance(slate.steps, SetChoice):
-        scalars |= {f"set_{name}": getattr(slate.steps, name) for name in ("window", "nodes", "bound", "proved")}
+    sets = isinstance(slate.steps, SetChoice)
+    scalars |= {f"set_{name}": getattr(slate.steps, name) if sets else None for name in ("window", "nodes", "bound", "proved")}
     for name, found in scalars.items():
         logged = records.value(name, row)
         if logged != found:
             return f"{name} is logged as {logged!r}, and the inputs give {found!r}"
-    return None if records.value("certified_margin", row) is None else _certificate_difference(records, row, slate)
+    certified = [records.value(name, row) for name in ("certified_margin", "certified_radius")]
+    return None if certified == [None, None] else _certificate_difference(records, row, slate)
 
 
 def _certificate_difference(records: Records, row: int, slate: Slate) -> str | None:

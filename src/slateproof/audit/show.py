@@ -89,9 +89,17 @@ def show(log: AuditLog, index: int) -> RecordView:
     for column in COLUMNS:
         if column.field not in withheld and column.since <= log.header.schema_version:
             fields.setdefault(column.field, {})[column.name] = records.value(column.name, row)
-    slate = () if "slate" in withheld else records.ids("slate", row)
+    slate = () if "slate" in withheld else _slate(records, row)
     runners = _runners(records, row, withheld)
     return RecordView(index, leaf, intact, withheld, fields, slate, runners, _explain(log, index, intact, withheld))
+
+
+def _slate(records: Records, row: int) -> tuple[ItemId, ...]:
+    """The ids of the slate; none where what the writer logged is no list of ids."""
+    try:
+        return records.ids("slate", row)
+    except InvalidInput:
+        return ()
 
 
 def _runners(records: Records, row: int, withheld: tuple[str, ...]) -> tuple[ItemId | None, ...]:

@@ -172,6 +172,14 @@ def test_options_that_a_loader_does_not_know_are_refused() -> None:
         prepare(config(corpus={"name": "oulad"}))
 
 
+def test_people_who_never_try_cannot_be_fitted_but_can_be_played() -> None:
+    shy = config(models=["irt"], parameters={"irt": {"attempt_base": -60.0}})
+    with pytest.raises(InvalidInput, match=r"calibrate: cannot be true here: .* at least 5 items in 20 rounds .*\(got 'irt'\)"):
+        prepare(shy)
+    setting = prepare(shy.model_copy(update={"calibrate": False}))
+    assert not setting.play(setting.config.all_modes()[0]).column("round_attempted").any()
+
+
 def test_the_manifest_is_of_the_data_not_of_their_folder(done: Path, tmp_path: Path) -> None:
     """Moved data: the same run, which a session's rerun finds."""
     moved = config(corpus=SMALL["corpus"] | {"data": str(tmp_path)})

@@ -173,7 +173,11 @@ class Config(_Section):
         fit = calibrate(corpus)
         free = [name for name in ours if "ease" not in self.parameters.get(name, {})]
         raw = self.response_models(fit)
-        return fit.levelled(world, {name: raw[name] for name in free})  # type: ignore[misc]
+        try:
+            return fit.levelled(world, {name: raw[name] for name in free})  # type: ignore[misc]
+        except InvalidInput as why:
+            rule = f"cannot be true here: a response model {why.rule.removeprefix('must ')}"
+            raise InvalidInput("calibrate", rule, why.value) from why
 
     def learners(self) -> tuple[str, ...]:
         """The learners that have to be fitted, each once."""

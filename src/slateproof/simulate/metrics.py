@@ -146,11 +146,19 @@ def envelopes(rounds: Rounds, largest_shift: float, window: float) -> Envelopes:
 
 
 def subgroup_gap(values: Floats, engagement: Floats) -> float:
-    """Mean over sessions that started more engaged than the median session, minus the mean over the others; NaN values left out."""
+    """Mean over sessions that started more engaged than the median session, minus the mean over the others.
+
+    NaN values are left out; NaN where a group has no other.
+    """
     high = engagement > np.median(engagement)
     if not high.any():
         raise InvalidInput("engagement", "must differ between sessions", float(engagement[0]))
-    return float(np.nanmean(values[high]) - np.nanmean(values[~high]))
+    return _average(values[high]) - _average(values[~high])
+
+
+def _average(values: Floats) -> float:
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if there.size else float("nan")
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,13 +143,17 @@ def simulated_aggregates(
     """The same of ``answers``.
 
     A learner's share is taken over as many first attempts as a random corpus user has answers (of those with enough), so that both
-    sides carry the same sampling noise as far as the attempts reach.
+    sides carry the same sampling noise as far as the attempts reach. Refuses a model whose learners hardly try anything.
     """
     found = answers(world, model, learners=learners, rounds=rounds, seed=seed)
     length = np.random.default_rng([seed, 1]).choice(observed.counts[observed.counts >= LEAST], learners)
     first = found.attempted & (np.cumsum(found.attempted, axis=1) <= length[:, None])
     counts = first.sum(axis=1)
     enough = counts >= LEAST
+    if not enough.any():
+        raise InvalidInput(
+            "models", f"must have learners who try at least {LEAST} items in {rounds} rounds to be compared", model.name
+        )
     shares = (found.correct & first).sum(axis=1)[enough] / counts[enough]
     every = found.attempted.sum(axis=1)
     tried = found.attempted

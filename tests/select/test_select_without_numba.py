@@ -6,6 +6,9 @@ import hashlib
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 SCRIPT = """
 import hashlib
@@ -43,3 +46,15 @@ def test_with_and_without_numba() -> None:
     assert callable(compiled)
     assert plain.stdout.strip() == compiled()
     assert len(plain.stdout.strip()) == len(hashlib.sha256().hexdigest())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["kernel_equals_oracle", "batch", "worked_examples", "lanes"])
+def test_the_generated_cases_pass_without_numba_too(name: str) -> None:
+    """The property tests themselves (ties, duplicates, permutations, threads, batch sizes), with the kernels as plain Python."""
+    here = Path(__file__).parent
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(here / f"test_select_{name}.py")]
+    done = subprocess.run(
+        command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, cwd=here.parents[1], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-2000:]

@@ -141,6 +141,27 @@ def test_appending_in_pieces_is_appending_at_once(data: list[bytes], cut: int) -
     assert peaks.root() == mth(data[:cut]), "a copy must not share state"
 
 
+def test_a_large_tree_is_the_rfc_s_too() -> None:
+    """Large perfect subtrees are hashed level by level, side by side, and in pieces."""
+    size = (1 << 17) + (1 << 16) + 777
+    leaves = b"".join(sha(i.to_bytes(4, "big")) for i in range(size))
+
+    def plain(start: int, stop: int) -> bytes:
+        if stop - start == 1:
+            return leaves[32 * start : 32 * stop]
+        middle = start + split(stop - start)
+        return sha(b"\1" + plain(start, middle) + plain(middle, stop))
+
+    root = plain(0, size)
+    assert root_of(leaves) == root
+    peaks = Peaks()
+    for start, stop in ((0, 5), (5, 70_000), (70_000, size)):
+        peaks.extend(leaves[32 * start : 32 * stop])
+    assert peaks.root() == root
+    index = 100_003
+    assert InclusionProof(index, size, leaves[32 * index : 32 * index + 32], inclusion(leaves, index, size)).verify(root)
+
+
 def test_peaks_that_do_not_fit_the_size_are_refused() -> None:
     with pytest.raises(InvalidInput, match="size 3 has 2 peaks"):
         Peaks(3, [bytes(32)])

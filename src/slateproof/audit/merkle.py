@@ -69,7 +69,7 @@ class Peaks:
         stack, place, left = self._hashes, 0, len(leaves) // HASH
         while left:
             # The largest perfect subtree that begins here: its size divides what stands before it.
-            most = 1 << (left.bit_length() - 1)
+            most = min(_MOST, 1 << (left.bit_length() - 1))
             step = min(most, self.size & -self.size) if self.size else most
             node, level = _perfect(leaves[place * HASH : (place + step) * HASH]), step
             while self.size & level:
@@ -87,6 +87,10 @@ class Peaks:
         for peak in reversed(self._hashes[:-1]):
             node = node_hash(peak, node)
         return node
+
+
+_MOST = 1 << 16
+"""Leaves hashed in one go: enough for full lanes, few enough to cost no memory."""
 
 
 def _perfect(leaves: bytes | memoryview) -> bytes:

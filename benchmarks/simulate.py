@@ -26,15 +26,16 @@ CORPORA = (("oulad", "oulad"), ("ednet-surrogate", "ednet"))
 REPEATS = 5
 
 
-def setting(name: str, preset: str, data: str, folder: Path, modes: list[str] | None) -> tuple[Any, float]:
-    """A prepared run, and how long fitting took."""
+def setting(name: str, preset: str, data: str, folder: Path, modes: list[str] | None) -> tuple[Any, dict[str, float]]:
+    """A prepared run, and how long loading, calibrating and fitting took."""
     from slateproof.simulate import prepare
     from slateproof.simulate.config import read_config
 
     chosen = {} if modes is None else {"modes": modes, "reference": modes[0]}
     config = read_config({"preset": preset, "corpus": {"name": name, "data": data}, **chosen})
-    start = time.perf_counter()
-    return prepare(config, folder), time.perf_counter() - start
+    wall, cpu = time.perf_counter(), time.process_time()
+    made = prepare(config, folder)
+    return made, {"fitting_wall": time.perf_counter() - wall, "fitting_cpu": time.process_time() - cpu}
 
 
 def peak() -> int:
@@ -83,7 +84,7 @@ def every(name: str, preset: str, data: str) -> dict[str, Any]:
         "manifest": report.digest,
         "sessions": len(report.sessions),
         "rounds": report.rounds,
-        "fitting_wall": fitting,
+        **fitting,
         "wall": wall,
         "cpu": cpu,
         "playing": sum(sum(parts.values()) for parts in report.seconds.values()),

@@ -146,7 +146,8 @@ def _summary(rows: Sequence[dict[str, Any]], sigma: float, anchor_weight: float)
     for rung in RUNGS:
         if rung in rows[0]:
             out[f"median_{rung}"] = _median(rows, rung)
-            out[f"{rung}_at_most_05"] = float(np.mean([row[rung] is not None and row[rung] <= 0.05 for row in rows]))
+            known = [row[rung] <= 0.05 for row in rows if row[rung] is not None]
+            out[f"{rung}_at_most_05"] = sum(known) / len(rows) if known else None
     for check in ("norm", "exact"):
         if check in rows[0]:
             out[f"{check}_check_share"] = float(np.mean([row[check] for row in rows]))

@@ -13,6 +13,7 @@ import typer
 from slateproof.audit import AuditLog
 from slateproof.certify import certify_batch
 from slateproof.cli.progress import progress_bar
+from slateproof.cli.scope import verdict
 from slateproof.cli.tables import TableWriter, count_rows, read_batches, read_table
 from slateproof.errors import InvalidInput
 from slateproof.policy import Policy
@@ -51,7 +52,7 @@ def select(
         raise InvalidInput("out", "nothing would be kept: give --out, --log or --show")
     items = None if catalog is None else Catalog.from_arrow(read_table(catalog, "catalog"))
     run = _Run(rules, items, on_error, threads, show)
-    audit = None if log is None else _open_log(log, rules, key)
+    audit = None if log is None else _open_log(log, rules, policy, key)
     try:
         with progress_bar("selecting", count_rows(pools, "pools")) as advance:
             if out is None:
@@ -72,10 +73,10 @@ def select(
     run.report(out, log, checkpoint)
 
 
-def _open_log(path: Path, rules: Policy, key: Path | None) -> AuditLog:
+def _open_log(path: Path, rules: Policy, policy: Path, key: Path | None) -> AuditLog:
     if path.exists() and any(path.iterdir()):
         return AuditLog.open(path, key=key)
-    return AuditLog.create(path, level=rules.trace.level, key=key, scope=rules.scope().to_dict())
+    return AuditLog.create(path, level=rules.trace.level, key=key, scope=verdict(rules, policy).to_dict())
 
 
 class _Run:
@@ -150,8 +151,7 @@ class _Run:
             f"selected {self.selected:,} slates from {self.rows:,} pools with policy {self.rules.name} ({self.rules.digest[:12]})"
         )
         typer.echo(
-            f"margin: median {np.median(margins):.4g}, positive in {(margins > 0).mean():.1%}; "
-            f"radius: median {np.median(radii):.4g}"
+            f"margin: median {_median(margins):.4g}, positive in {(margins > 0).mean():.1%}; radius: median {_median(radii):.4g}"
         )
         if self.skipped:
             typer.echo(f"skipped {len(self.skipped)} bad rows; the first: {self.skipped[0]}")
@@ -196,3 +196,9 @@ def _result(table: pa.Table, numbers: Any, slates: SlateBatch, margins: Any, rad
             result = result.append_column(name, chosen[name])
     result = result.append_column("margin", pa.array(margins, mask=~np.isfinite(margins)))
     return result.append_column("radius", pa.array(radii, mask=~np.isfinite(radii)))
+
+
+def _median(values: Any) -> float:
+    """The lower median, as in the tables of certificates: no mean of a number and an infinity."""
+    middle = (len(values) - 1) // 2
+    return float(np.partition(values, middle)[middle])

@@ -7,7 +7,8 @@
 Split: the corpus' own, by user. DKT and SAKT read windows of 100 answers by skill, without our item terms (the published models);
 the test AUC counts every answer of the test users but the first of a window, which pykt-toolkit does not predict. Width, heads,
 dropout, batch and learning rate are the same; each side trains and stops as it does by default. pyBKT fits every skill from five
-random starts; both predict each answer of the test users from those before it. Writes ``benchmarks/results/learner_peers.json``.
+random starts; both predict each answer of the test users from those before it. Writes ``benchmarks/results/learner_peers.json``
+after every model, and does not measure again what stands there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,18 +70,18 @@ def for_pykt(corpus: Corpus, made: Any) -> dict[str, Any]:
     return out
 
 
-def networks(corpus: Corpus, python: str, seeds: list[int]) -> list[dict[str, Any]]:
-    rows = []
-    for made in (DKT(item_terms=False), SAKT(item_terms=False)):
-        for seed in seeds:
-            row = {"model": made.name, "seed": seed, "slateproof": network(corpus, made, seed)}
-            row |= {"peer": ask_peer(python, made.name, for_pykt(corpus, made), seed)}
-            rows.append(row)
-            print(f"{made.name} seed {seed}: AUC {row['slateproof']:.4f}, pykt-toolkit {row['peer']['auc']:.4f}", flush=True)
-        full = network(corpus, type(made)(), seeds[0])
-        rows.append({"model": made.name + ", with item terms", "seed": seeds[0], "slateproof": full})
-        print(f"{made.name} with item terms: AUC {full:.4f}", flush=True)
-    return rows
+def networks(corpus: Corpus, python: str, seeds: list[int], rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """One row per model and seed that ``rows`` does not hold, ours with item terms after them."""
+    for seed in seeds:
+        for made in (DKT(item_terms=False), SAKT(item_terms=False)):
+            if any((row["model"], row["seed"]) == (made.name, seed) for row in rows):
+                continue
+            theirs = ask_peer(python, made.name, for_pykt(corpus, made), seed)
+            full = network(corpus, type(made)(), seed)
+            row = {"model": made.name, "seed": seed, "slateproof": network(corpus, made, seed), "item_terms": full, "peer": theirs}
+            print(f"{made.name} seed {seed}: AUC {row['slateproof']:.4f}, pykt-toolkit {theirs['auc']:.4f}, ", end="")
+            print(f"ours with item terms {full:.4f}", flush=True)
+            yield row
 
 
 def traced(corpus: Corpus) -> tuple[Any, Any]:
@@ -141,8 +143,10 @@ def main() -> None:
         result["bkt"] = tracing(corpus, asked.pybkt, asked.seeds[0])
         save(asked.out, result)
     if asked.pykt:
-        result["sequences"] = networks(corpus, asked.pykt, asked.seeds)
-        save(asked.out, result)
+        rows = result.setdefault("sequences", [])
+        for row in networks(corpus, asked.pykt, asked.seeds, rows):
+            rows.append(row)
+            save(asked.out, result)
 
 
 def save(path: Path, result: dict[str, Any]) -> None:

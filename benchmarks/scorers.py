@@ -2,9 +2,10 @@
 
     python -m benchmarks.scorers --data ../shared/data
 
-Writes ``benchmarks/results/scorers.json`` after every scorer, so that a stopped run keeps what it has, and prints the table. The
-protocol is that of ``slateproof.learn.evaluate``. Learners that draw nothing are fitted once. Every corpus is measured with the
-difficulties of its training users in place of its own, which count held-out answers too: no scorer can read what it is tested on.
+Writes ``benchmarks/results/scorers.json`` after every scorer, so that a stopped run keeps what it has (``--add`` continues it), and
+its tables into ``docs/learners.md`` at the end; ``--page`` does only that. The protocol is that of ``slateproof.learn.evaluate``.
+Learners that draw nothing are fitted once. Every corpus is measured with the difficulties of its training users in place of its
+own, which count held-out answers too: no scorer can read what it is tested on.
 A *lead* is the difference of two pooled AUCs on the same rows; its interval resamples users, the same for both scorers.
 """
 
@@ -34,6 +35,7 @@ CORPORA = ("oulad", "assistments-2009", "ml-25m", "amazon-musical-instruments-5"
 LEARNERS = ("popularity", "mf-bce", "als", "linucb", "bkt", "bkt-em", "dkt", "sakt", "two-tower")
 DRAW_NOTHING = ("popularity", "linucb", "bkt", "bkt-em")
 RESULT = Path(__file__).parent / "results" / "scorers.json"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "learners.md"
 PAPER_GAPS = {"mean": 0.08462, "median": 0.05775}
 
 
@@ -108,16 +110,46 @@ def gaps(corpus: Corpus, name: str, seed: int, draws: int = 100) -> dict[str, An
 
 def table(rows: list[dict[str, Any]]) -> str:
     """One line per corpus and scorer: the first seed's value and interval, and the range of the AUC over seeds."""
-    head = "| corpus | scorer | AUC, pooled | AUC over seeds | AUC, per user | NDCG@10 | log loss | fit s |"
-    lines = [head, "|" + "---|" * 8]
+    head = "| corpus | scorer | AUC, pooled | AUC over seeds | AUC, per user | NDCG@10 | log loss |"
+    lines = [head, "|" + "---|" * 7]
     for corpus, scorer in dict.fromkeys((r["corpus"], r["scorer"]) for r in rows):
         mine = [r for r in rows if (r["corpus"], r["scorer"]) == (corpus, scorer)]
         cells = ["-" if v is None else f"{v['value']:.3f} [{v['low']:.3f}, {v['high']:.3f}]" for v in map(mine[0].get, MEASURES)]
         every = [r["auc"]["value"] for r in mine]
         spread = "draws nothing" if scorer in DRAW_NOTHING else f"{min(every):.3f} to {max(every):.3f} ({len(every)})"
         cells.insert(1, spread)
-        lines.append(f"| {corpus} | {scorer} | " + " | ".join(cells) + f" | {mine[0]['fit_seconds']:.1f} |")
+        lines.append(f"| {corpus} | {scorer} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def leads_table(result: dict[str, Any]) -> str:
+    """One line per corpus and seed."""
+    lines = ["| corpus | seed | two-tower over popularity | two-tower over mf-bce |", "|" + "---|" * 4]
+    found = {(one["corpus"], one["seed"], one["over"]): one for one in result.get("leads", [])}
+    for corpus, seed in dict.fromkeys((corpus, seed) for corpus, seed, _ in found):
+        cells = [found[corpus, seed, over] for over in ("popularity", "mf-bce")]
+        shown = " | ".join(f"{v['value']:+.3f} [{v['low']:+.3f}, {v['high']:+.3f}]" for v in cells)
+        lines.append(f"| {corpus} | {seed} | {shown} |")
+    return "\n".join(lines)
+
+
+def gaps_table(result: dict[str, Any]) -> str:
+    """One line per anchor and seed."""
+    lines = ["| anchor | seed | mean gap | published | median gap | published |", "|" + "---|" * 6]
+    for one in result["gaps"]:
+        cells = [f"{v['average']:.4f} [{v['low']:.4f}, {v['high']:.4f}] | {v['paper']:.4f}" for v in (one["mean"], one["median"])]
+        lines.append(f"| {one['learner']} | {one['seed']} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def write_page(result: dict[str, Any], page: Path = PAGE) -> None:
+    """Put the tables between the marks of the page."""
+    text = page.read_text(encoding="utf-8")
+    for name, made in (("scorers", table(result["rows"])), ("leads", leads_table(result)), ("gaps", gaps_table(result))):
+        start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+        head, rest = text.split(start)
+        text = head + start + made + "\n" + rest[rest.index(end) :]
+    page.write_text(text, encoding="utf-8")
 
 
 MEASURES = ("auc", "auc_user", "ndcg", "log_loss")
@@ -125,13 +157,19 @@ MEASURES = ("auc", "auc_user", "ndcg", "log_loss")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--page", action="store_true", help="only write the tables of --out into the page")
     parser.add_argument("--out", type=Path, default=RESULT)
     parser.add_argument("--corpora", nargs="+", default=list(CORPORA))
     parser.add_argument("--learners", nargs="+", default=list(LEARNERS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[42, 43, 44])
     parser.add_argument("--add", action="store_true", help="keep the rows of --out that this run does not measure again")
     asked = parser.parse_args()
+    if asked.page:
+        write_page(json.loads(asked.out.read_text()))
+        return
+    if asked.data is None:
+        parser.error("--data names the folder of the corpora")
     result: dict[str, Any] = {"rows": [], "gaps": []}
     if asked.add and asked.out.exists():
         result = json.loads(asked.out.read_text())
@@ -151,9 +189,9 @@ def main() -> None:
         if name == "oulad":
             result["gaps"] = [gaps(corpus, anchor, seed) for anchor in ("mf-bce", "als") for seed in asked.seeds]
             save(asked.out, result)
-    print(table(result["rows"]))
-    for one in [*result.get("leads", []), *result["gaps"]]:
-        print(one)
+    if asked.out == RESULT:
+        write_page(result)
+    print(table(result["rows"]), leads_table(result), gaps_table(result), sep="\n\n")
 
 
 def save(path: Path, result: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks.scorers import RESULT, write_page
 from slateproof.cli import main
 from slateproof.learn.registry import LEARNERS
 
@@ -54,3 +56,21 @@ def test_every_learner_is_described() -> None:
     text = (DOCS / "learners.md").read_text()
     for name in LEARNERS:
         assert f"`{name}`" in text, name
+
+
+def test_the_page_shows_the_committed_results(tmp_path: Path) -> None:
+    text = (DOCS / "learners.md").read_text()
+    page = tmp_path / "learners.md"
+    page.write_text(text)
+    write_page(json.loads(RESULT.read_text()), page)
+    assert page.read_text() == text, "python -m benchmarks.scorers --page"
+
+
+@pytest.mark.parametrize("corpus", ["oulad", "assistments-2009", "ml-25m"])
+def test_the_two_tower_leads_popularity_and_mf_bce(corpus: str) -> None:
+    """The issue's target, read off the committed results: every seed, each interval above the baseline's."""
+    rows = [row for row in json.loads(RESULT.read_text())["rows"] if row["corpus"] == corpus]
+    found = {name: [row["auc"] for row in rows if row["scorer"] == name] for name in ("two-tower", "popularity", "mf-bce")}
+    assert len(found["two-tower"]) == 3
+    for name in ("popularity", "mf-bce"):
+        assert min(auc["low"] for auc in found["two-tower"]) > max(auc["high"] for auc in found[name])

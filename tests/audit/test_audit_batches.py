@@ -126,11 +126,26 @@ def test_a_window_batch_goes_slate_by_slate(tmp_path: Path) -> None:
     assert report.replayed == 6
 
 
-def test_slates_without_their_similarities_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("level", ["replay", "monitor"])
+def test_slates_without_their_similarities_are_refused(tmp_path: Path, level: str) -> None:
+    """At once, before they wait: a commit that can never succeed would block everything behind it."""
     pools = batches(np.random.default_rng(3), 6)[6]
     slates = GreedySelector().select_batch(pools, Levers(0.1, 0.2, 0.3, 3), State(), trace=False)
-    with AuditLog.create(tmp_path / "log") as log, pytest.raises(InvalidInput, match="similarities were not kept"):
+    with AuditLog.create(tmp_path / "log", level) as log:
+        with pytest.raises(InvalidInput, match="similarities were not kept"):
+            log.append_batch(slates)
+        assert log.commit().size == 0
+
+
+def test_slates_that_asked_for_nothing_need_no_similarities(tmp_path: Path) -> None:
+    pools = batches(np.random.default_rng(3), 6)[6]
+    slates = GreedySelector().select_batch(pools, Levers(0.1, 0.2, 0.0, 3), State(), trace=False)
+    with AuditLog.create(tmp_path / "log") as log:
         log.append_batch(slates)
+        assert log.commit().size == 6
+        report = log.verify()
+    assert report.ok, report.to_text()
+    assert report.replayed == 6
 
 
 @pytest.mark.parametrize(

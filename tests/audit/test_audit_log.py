@@ -219,6 +219,7 @@ def test_what_append_refuses_changes_nothing(tmp_path: Path) -> None:
             ({"slate": "no"}, "slate"),
             ({"slate": slate, "round_id": 1.5}, "round_id"),
             ({"slate": slate, "subject": True}, "subject"),
+            ({"slate": slate, "subject": "half a pair \ud800"}, "subject"),
         ):
             with pytest.raises(InvalidInput) as caught:
                 log.append(**arguments)  # type: ignore[arg-type]

@@ -92,11 +92,17 @@ def row_batches(items: Sequence[Waiting], context: Mapping[str, str | None]) -> 
 
 
 def _label(field: str, value: Any) -> str | None:
-    if value is None or type(value) is str:
-        return value
+    if value is None:
+        return None
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise InvalidInput(field, "must be a string or an integer", value)
-    return str(value)
+    text = str(value)
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as why:
+            raise InvalidInput(field, f"must be text that UTF-8 can hold ({why.reason})", ascii(text)) from why
+    return text
 
 
 def labels_of(field: str, values: Iterable[Any] | None, size: int) -> list[str | None]:
@@ -110,12 +116,14 @@ def labels_of(field: str, values: Iterable[Any] | None, size: int) -> list[str |
 
 
 def check_kept(item: Waiting) -> None:
-    """Refuse slates whose similarities are neither kept nor to be computed again."""
+    """Refuse slates whose similarities are neither kept nor to be computed again; a monitor log commits to them as well."""
     if isinstance(item, Span):
-        kept = item.slates.queried is not None or (item.slates.pools.source.kind == "none" and item.slates.pools.matrices is None)
+        slates = item.slates
+        asked = slates.rule.kind != "top-k" and bool((slates.levers.diversity[item.first : item.last] != 0.0).any())
+        kept = slates.queried is not None or not asked or (slates.pools.source.kind == "none" and slates.pools.matrices is None)
     else:
         slate = item.slate
         kept = getattr(slate.steps, "similarities", True) is not None or slate.pool.similarity.kind == "none"
         kept = kept or asks_nothing(slate.rule, slate.levers)
     if not kept and _pools(item).catalog is None:
-        raise InvalidInput("slate", "its similarities were not kept; a replay log needs them, or a pool from a catalogue")
+        raise InvalidInput("slate", "its similarities were not kept; the log needs them, or a pool from a catalogue")

@@ -45,9 +45,8 @@ class Writer:
     def add(self, items: Sequence[Waiting]) -> None:
         """Let ``items`` wait; commits whenever too many bytes do. Nothing is added when one of them is refused."""
         self.claim()
-        if self.store.header.level == "replay":
-            for item in items:
-                check_kept(item)
+        for item in items:
+            check_kept(item)
         for item in items:
             self.pending.append(item)
             self._pending_bytes += waiting_bytes(item)

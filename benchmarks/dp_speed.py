@@ -40,7 +40,7 @@ from slateproof.learn.two_tower_model import Facts, Towers, facts_of
 from slateproof.types.columns import Ints
 
 BATCHES = (64, 128, 256, 512, 1024)
-REPEATS, SECONDS = 9, 0.4
+REPEATS, SECONDS = 5, 0.3
 HOW = Private(clip=0.3, noise_multiplier=1.0, learning_rate=2.0)
 ROUNDS = 4096
 CHECKED = 64

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from slateproof import privacy as pv
+from slateproof.audit import AuditLog
 from slateproof.cli.app import app
 from slateproof.policy import Policy
 
@@ -88,3 +89,22 @@ def test_no_line_is_wider_than_a_page(folder: Path) -> None:
     for inputs in ({}, worst, dict.fromkeys(pv.INPUTS, "conditioned")):
         body = run(policy(folder, **inputs)).output.split("\n\n", 1)[1]
         assert max(map(len, body.splitlines())) <= 110
+
+
+def test_the_log_of_a_selection_holds_the_same_verdict(folder: Path) -> None:
+    """Written by `slateproof select` from the same policy and the ledger that it names."""
+    path, out, pools = policy(folder), folder / "scope.json", folder / "pools.jsonl"
+    pool = {
+        "ids": ["a", "b", "c"],
+        "scores": [0.3, 0.2, 0.1],
+        "targets": [0.4, 0.5, 0.6],
+        "vectors": [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]],
+    }
+    pools.write_text(json.dumps(pool) + "\n", encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8") + "\n[levers.fixed]\nsize = 2\n", encoding="utf-8")
+    run(path, "--json", out)
+    done = CliRunner().invoke(app, ["select", str(pools), "--policy", str(path), "--log", str(folder / "log")])
+    assert done.exit_code == 0, f"{done.output}{done.exception}"
+    with AuditLog.open(folder / "log") as log:
+        assert log.header.scope == json.loads(out.read_text(encoding="utf-8"))
+        assert log.header.scope["regime"] == "end-to-end"

@@ -10,9 +10,9 @@ import typer
 from slateproof.cli.logs import write_json
 from slateproof.errors import InvalidInput
 from slateproof.policy import Policy
-from slateproof.privacy import Ledger
+from slateproof.privacy import Ledger, Scope
 
-__all__ = ["read_ledger", "scope"]
+__all__ = ["read_ledger", "scope", "verdict"]
 
 
 def scope(
@@ -23,12 +23,16 @@ def scope(
     out: Path | None = typer.Option(None, "--json", help="Write the verdict here as JSON, too."),
 ) -> None:
     """Print the regime, the composed budget, one line per input, and what would have to change for the next better regime."""
-    rules = Policy.load(policy)
+    found = verdict(Policy.load(policy), policy, ledger)
+    typer.echo(found.to_text())
+    write_json(out, found.to_dict())
+
+
+def verdict(rules: Policy, policy: Path, ledger: Path | None = None) -> Scope:
+    """The scope of the rules in the file ``policy``, with ``ledger``, or else the ledger that the policy names beside itself."""
     named = policy.parent / rules.privacy.ledger if rules.privacy.ledger is not None else None
     path = ledger or named
-    verdict = rules.scope(None if path is None else read_ledger(path))
-    typer.echo(verdict.to_text())
-    write_json(out, verdict.to_dict())
+    return rules.scope(None if path is None else read_ledger(path))
 
 
 def read_ledger(path: Path) -> Ledger:

@@ -43,7 +43,7 @@ class Private:
     noise_multiplier: float | None = 1.0
     learning_rate: float = 1.0
     rows_per_round: int = 5
-    physical_batch: int = 256
+    physical_batch: int = 64
     side_inputs: str = "conditioned"
     optimizer: str = "sgd"
 

@@ -45,7 +45,7 @@ from slateproof.types.columns import Ints, finite_scalar
 
 __all__ = ["PrivateSteps"]
 
-MICRO = 32
+MICRO = 16
 """Rounds whose gradients are held at once inside a compiled batch: they fit the cache."""
 
 _WORD = 0xFFFFFFFF
@@ -118,7 +118,7 @@ class PrivateSteps:
 
     def _sum(self, index: Ints) -> Towers:
         """The sum of the clipped round gradients, in as many physical batches as it takes."""
-        total = jax.tree.map(jnp.zeros_like, self._model)
+        total = _zeros(self._model)
         for part in split_and_pad_global_batch(index, self.how.physical_batch, _micro(self.how)):
             total = _add_clipped(self.how, total, self._model, self._facts, self._log, jnp.asarray(part, jnp.int32))
         return total
@@ -139,6 +139,11 @@ def _noise_key(seed: int) -> jax.Array:
 def round_loss(model: Towers, facts: Facts, one: Rounds) -> jax.Array:
     """The summed loss of one round."""
     return pointwise_loss(model, facts, one)
+
+
+@jax.jit
+def _zeros(model: Towers) -> Towers:
+    return jax.tree.map(jnp.zeros_like, model)
 
 
 def _micro(how: Private) -> int | None:

@@ -14,7 +14,7 @@ from urllib.error import URLError
 import pytest
 from audit_world import KEY, slates
 
-from slateproof.audit import AuditLog, LogExists, LogUnreadable, LogWriteFailed, NotALog, PublicKey, verify_log
+from slateproof.audit import AuditLog, LogError, LogExists, LogUnreadable, LogWriteFailed, NotALog, PublicKey, verify_log
 from slateproof.cli import main
 
 pytest.importorskip("moto", reason="moto is not installed")
@@ -79,6 +79,19 @@ def test_a_bucket_holds_a_log(options: dict[str, str], tmp_path: Path, monkeypat
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 0
+
+
+def test_a_bucket_that_cannot_be_reached(options: dict[str, str]) -> None:
+    """One plain line, whatever the library below says in colour and over many lines."""
+    nowhere = {**options, "AWS_ENDPOINT_URL": "http://127.0.0.1:9", "max_retries": "0", "retry_timeout": "1s"}
+    for task in (AuditLog.create, AuditLog.open):
+        with pytest.raises(LogError) as caught:
+            task("s3://bucket/far", storage_options=nowhere)
+        assert caught.type in (LogWriteFailed, LogUnreadable)
+        text = str(caught.value)
+        assert "\n" not in text
+        assert "\x1b" not in text
+        assert "refused" in text
 
 
 def test_two_writers_of_one_bucket_cannot_fork_the_log(options: dict[str, str]) -> None:

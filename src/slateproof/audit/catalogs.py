@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from slateproof.audit.errors import LogUnreadable, LogWriteFailed
+from slateproof.audit.errors import LogUnreadable, LogWriteFailed, said
 from slateproof.audit.files import Folder
 from slateproof.errors import InvalidInput
 from slateproof.types import Catalog
@@ -45,7 +45,7 @@ class CatalogShelf:
                 self._folder.files.move(path + ".new", path)
                 self._folder.sync(path)
         except OSError as why:
-            raise LogWriteFailed(f"{path}: the catalogue cannot be stored ({why})") from why
+            raise LogWriteFailed(f"{path}: the catalogue cannot be stored ({said(why)})") from why
         self._stored.add(catalog.digest)
         self._known[catalog.digest] = catalog
 
@@ -57,7 +57,7 @@ class CatalogShelf:
                 with self._folder.input(path) as stream:
                     catalog = _catalog(pq.read_table(stream, page_checksum_verification=True))
             except (OSError, pa.ArrowException, InvalidInput, KeyError, ValueError, TypeError) as why:
-                raise LogUnreadable(f"{path}: the catalogue cannot be read ({why})") from why
+                raise LogUnreadable(f"{path}: the catalogue cannot be read ({said(why)})") from why
             if catalog.digest != digest:
                 raise LogUnreadable(f"{path}: holds other facts than its name says (digest {catalog.digest})")
             self._known[digest] = catalog

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
-from slateproof.audit.errors import LogUnreadable
+from slateproof.audit.errors import LogUnreadable, said
 from slateproof.audit.files import Folder
 from slateproof.audit.schema import COLUMNS, SCHEMA, schema_of
 
@@ -93,7 +93,7 @@ def read_file(
                 for batch in parquet.iter_batches(ROWS, row_groups=groups, columns=columns, use_threads=True):
                     yield _checked(batch, columns, known)
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as why:
-        raise LogUnreadable(f"{file.path}: cannot be read ({why})") from why
+        raise LogUnreadable(f"{file.path}: cannot be read ({said(why)})") from why
 
 
 def _checked(batch: pa.RecordBatch, columns: list[str] | None, known: frozenset[str]) -> pa.RecordBatch:

@@ -7,6 +7,8 @@ Scope: none; errors carry no claim.
 
 from __future__ import annotations
 
+import re
+
 from slateproof.errors import SlateproofError
 
 __all__ = [
@@ -22,7 +24,13 @@ __all__ = [
     "NewerLog",
     "NotALog",
     "NotReplayable",
+    "said",
 ]
+
+
+def said(why: BaseException) -> str:
+    """What a library said, in one plain line: Delta's messages come in colour and over many."""
+    return " ".join(re.sub(r"\x1b\[[0-9;]*m|↳", "", str(why)).split())
 
 
 class LogError(SlateproofError):

@@ -22,7 +22,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from slateproof.audit.checkpoint import Checkpoint
 from slateproof.audit.datafiles import PREFIX, ROWS, DataFile, add_action, neighbours, read_file, write_file
-from slateproof.audit.errors import LogExists, LogUnreadable, LogWriteFailed, NotALog
+from slateproof.audit.errors import LogExists, LogUnreadable, LogWriteFailed, NotALog, said
 from slateproof.audit.files import Folder
 from slateproof.audit.header import Header
 from slateproof.audit.merkle import HASH, Peaks
@@ -63,7 +63,11 @@ class Store:
         masked: Iterable[str] = (),
     ) -> Store:
         """A new table in an empty folder, with its first checkpoint."""
-        if not folder.is_empty():
+        try:
+            empty = folder.is_empty()
+        except OSError as why:
+            raise LogWriteFailed(f"{folder.uri}: the log cannot be created ({said(why)})") from why
+        if not empty:
             raise LogExists(f"{folder.uri}: a log is created in a new or empty folder, and this one is not")
         configuration = {
             "delta.appendOnly": "true",
@@ -88,7 +92,7 @@ class Store:
             )
             folder.sync(_entry(0))
         except (OSError, DeltaError) as why:
-            raise LogWriteFailed(f"{folder.uri}: the log cannot be created ({why})") from why
+            raise LogWriteFailed(f"{folder.uri}: the log cannot be created ({said(why)})") from why
         return cls(folder, table)
 
     @classmethod
@@ -108,7 +112,7 @@ class Store:
         except (DeltaError, OSError, ValueError) as why:
             if isinstance(why, InvalidInput):
                 raise
-            raise LogUnreadable(f"{folder.uri}: the Delta log cannot be read ({why})") from why
+            raise LogUnreadable(f"{folder.uri}: the Delta log cannot be read ({said(why)})") from why
 
     def snapshot(self) -> Store:
         """The log as it is now, unmoved by later commits."""
@@ -119,7 +123,7 @@ class Store:
         try:
             self._table.update_incremental()
         except (DeltaError, OSError) as why:
-            raise LogUnreadable(f"{self.folder.uri}: the Delta log cannot be read ({why})") from why
+            raise LogUnreadable(f"{self.folder.uri}: the Delta log cannot be read ({said(why)})") from why
 
     def append(self, first: int, records: Iterable[pa.RecordBatch], seal: Callable[[], tuple[Checkpoint, Peaks]]) -> None:
         """Write records from place ``first`` on, and the checkpoint that ``seal`` gives after them, in one durable step.
@@ -132,7 +136,7 @@ class Store:
             size = self.folder.size(path)
         except OSError as why:
             self._discard(path)
-            raise LogWriteFailed(f"{self.folder.uri}: records cannot be written ({why})") from why
+            raise LogWriteFailed(f"{self.folder.uri}: records cannot be written ({said(why)})") from why
         self._commit([add_action(path, size, first, rows, int(time.time() * 1000), data_change=True)], *seal())
 
     def _commit(self, actions: list[AddAction | RemoveAction], checkpoint: Checkpoint, peaks: Peaks) -> None:
@@ -148,7 +152,7 @@ class Store:
             self._table.update_incremental()
             self.folder.sync(_entry(version))
         except (OSError, DeltaError) as why:
-            raise LogWriteFailed(f"{self.folder.uri}: the commit failed ({why})") from why
+            raise LogWriteFailed(f"{self.folder.uri}: the commit failed ({said(why)})") from why
 
     def _discard(self, path: str) -> None:
         """Best effort: a file that no commit names is harmless, it only takes room."""
@@ -168,7 +172,7 @@ class Store:
                 if NOTE in entry:
                     return Checkpoint.parse(entry[NOTE]), _peaks(entry)
         except (OSError, ValueError, KeyError, TypeError) as why:
-            raise LogUnreadable(f"{self.folder.uri}: the last checkpoint is damaged ({why})") from why
+            raise LogUnreadable(f"{self.folder.uri}: the last checkpoint is damaged ({said(why)})") from why
         raise LogUnreadable(f"{self.folder.uri}: the log has no checkpoint")
 
     def _entry_of(self, version: int) -> dict[str, Any]:
@@ -193,7 +197,7 @@ class Store:
             actions = pa.table(self._table.get_add_actions(flatten=True)).to_pylist()
             found = [DataFile(a["path"], int(a["num_records"]), int(a["min.index"]), int(a["max.index"])) for a in actions]
         except (DeltaError, OSError, ValueError, KeyError, TypeError) as why:
-            raise LogUnreadable(f"{self.folder.uri}: the list of files is damaged ({why})") from why
+            raise LogUnreadable(f"{self.folder.uri}: the list of files is damaged ({said(why)})") from why
         return sorted(found, key=lambda file: (file.first, file.path))
 
     def batches(self, columns: list[str] | None = None, start: int = 0, stop: int | None = None) -> Iterator[pa.RecordBatch]:
@@ -249,7 +253,7 @@ class Store:
                 actions.append(add_action(path, self.folder.size(path), files[0].first, rows, now, data_change=False))
                 actions += [RemoveAction(file.path, False, now) for file in files]
         except OSError as why:
-            raise LogWriteFailed(f"{self.folder.uri}: records cannot be written ({why})") from why
+            raise LogWriteFailed(f"{self.folder.uri}: records cannot be written ({said(why)})") from why
         if actions:
             self._commit(actions, checkpoint, peaks)
         return sum(map(len, merges))
@@ -294,7 +298,7 @@ def _masked(text: str | None) -> tuple[str, ...] | None:
     try:
         return tuple(map(str, json.loads(text)))
     except (ValueError, TypeError) as why:
-        raise LogUnreadable(f"the list of masked fields is damaged ({why})") from why
+        raise LogUnreadable(f"the list of masked fields is damaged ({said(why)})") from why
 
 
 def _secret(text: str | None) -> bytes | None:

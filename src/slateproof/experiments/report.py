@@ -12,7 +12,7 @@ from slateproof.experiments.claims import CLAIMS
 from slateproof.experiments.draw import to_svg
 from slateproof.experiments.figures import Figure
 from slateproof.experiments.output import shown
-from slateproof.experiments.verdicts import KINDS, count
+from slateproof.experiments.verdicts import KINDS, Verdict, count
 
 if TYPE_CHECKING:
     from slateproof.experiments.run import Finished, Outcome
@@ -85,10 +85,16 @@ def _groups(outcome: Outcome) -> list[dict[str, Any]]:
 
 def _section(part: Finished) -> dict[str, Any]:
     experiment, result = part.experiment, part.result
-    causes = dict.fromkeys(one.cause for one in result.verdicts if one.cause is not None)
-    numbers = {cause: place for place, cause in enumerate(causes, 1)}
-    verdicts = [{**one.to_dict(), "number": numbers.get(one.cause) if one.cause else None} for one in result.verdicts]
-    off = [one for one in verdicts if one["verdict"] == "differs"][:MOST]
+    folded = len(result.verdicts) > LONG
+    off = [one for one in result.verdicts if one.verdict == "differs"][:MOST] if folded else list(result.verdicts)
+    rest = [one for one in result.verdicts if one not in off]
+    # Causes of what is shown come first, so that the fold cuts their list, too.
+    causes = list(dict.fromkeys(one.cause for one in (*off, *rest) if one.cause is not None))
+    above = len({one.cause for one in off if one.cause is not None})
+
+    def numbered(verdicts: list[Verdict]) -> list[dict[str, Any]]:
+        return [{**one.to_dict(), "number": causes.index(one.cause) + 1 if one.cause else None} for one in verdicts]
+
     return {
         "name": experiment.name,
         "title": experiment.title,
@@ -97,16 +103,15 @@ def _section(part: Finished) -> dict[str, Any]:
         "state": part.state,
         "seconds": part.seconds,
         "counts": count(result.verdicts),
-        "total": len(verdicts),
+        "total": len(result.verdicts),
         "notes": result.notes,
         "skipped": result.skipped,
         "figures": [_figure(one) for one in result.figures],
         "tables": [_table(one.caption, one.columns, one.heads, one.rows) for one in result.tables],
-        "verdicts": verdicts,
-        "folded": len(verdicts) > LONG,
-        "off": off,
-        "rest": [one for one in verdicts if one not in off],
-        "causes": list(causes),
+        "shown": numbered(off),
+        "folded": numbered(rest),
+        "causes": causes[:above],
+        "folded_causes": causes[above:],
         "constants": part.manifest["constants"],
         "corpora": result.corpora,
         "digest": part.manifest["digest"],

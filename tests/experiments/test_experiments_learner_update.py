@@ -1,0 +1,55 @@
+"""What the learner-update diagnostic measures, on movements that are known; and the updates themselves, small."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from slateproof.experiments import learner_update
+from slateproof.experiments.learner_update import measured
+from slateproof.learn.blend import standardised
+from tests.experiments.experiment_world import SmallShelf, run
+
+
+@pytest.fixture
+def before() -> np.ndarray:
+    return standardised(np.random.default_rng(0).standard_normal((4, 60)))[0]
+
+
+def test_what_does_not_move_has_no_flips(before: np.ndarray) -> None:
+    cell = measured(before, np.repeat(before[None], 3, axis=0) + 1e-9, 10, 20, np.random.default_rng(1))
+    assert (cell["flip_w000"], cell["flip_w075"], cell["jaccard_w075"]) == (0.0, 0.0, 1.0)
+
+
+def test_scale_and_level_of_raw_scores_do_not_count(before: np.ndarray) -> None:
+    after = np.random.default_rng(2).standard_normal((3, 4, 60))
+    one, other = (measured(before, scores, 10, 20, np.random.default_rng(1)) for scores in (after, 7.0 * after - 3.0))
+    assert one == pytest.approx(other)
+
+
+def test_gaussian_movement_has_gaussian_tails_and_its_own_scale(before: np.ndarray) -> None:
+    after = before + 0.3 * np.random.default_rng(3).standard_normal((400, 4, 60))
+    cell = measured(before, after, 10, 50, np.random.default_rng(1))
+    assert cell["mean"] > 0.05  # what moves a pool shrinks the lead of its top items
+    for name, u in (("tail_20", 2.0), ("tail_25", 2.5)):
+        assert cell[f"{name}_centred"] == pytest.approx(norm.sf(u), abs=4e-3)
+        assert cell[name] > cell[f"{name}_centred"]
+    # Standardised again, the noise shrinks by sqrt(1 + .3²), and the old scores with it.
+    assert cell["tau"] == pytest.approx(0.3 * np.sqrt(2.0 / 1.09), rel=0.1)
+    assert cell["flip_w000"] >= cell["flip_w050"] >= cell["flip_w075"] > 0.0
+
+
+def test_without_the_corpus_nothing_is_compared() -> None:
+    found = run(learner_update.EXPERIMENT, SmallShelf(()))
+    assert {one.verdict for one in found.verdicts} == {"not comparable"}
+    assert found.skipped == ("oulad: not in the data folder (a file)",)
+
+
+@pytest.mark.slow
+def test_adam_hides_the_tier_that_sgd_shows() -> None:
+    changes = {"seeds": 10, "quiet_seeds": 10, "depths": (8,), "pools": 4, "candidates": 30, "rounds": 100, "warm": 8}
+    found = run(learner_update.EXPERIMENT, **changes)
+    assert found.summary["tau_adam_locked_over_standard_8"] < 1.3
+    assert found.summary["tau_sgd_locked_over_standard_8"] > 2.0
+    assert len(found.rows) == 8

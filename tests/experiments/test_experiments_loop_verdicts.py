@@ -62,6 +62,9 @@ def test_the_anchor_claim_of_the_tiers_follows_their_rows() -> None:
     assert by_key(tier_verdicts(rows))["OULAD/anchor-steadies"] == "reproduced"
     put(next(row for row in rows if row["anchor_weight"] == 0.75), "correctness", -0.03)
     assert by_key(tier_verdicts(rows))["OULAD/anchor-steadies"] == "differs"
+    for row in rows:
+        put(row, "correctness", 0.0)
+    assert by_key(tier_verdicts(rows))["OULAD/anchor-steadies"] == "not comparable"
 
 
 def test_als_is_not_moved_by_a_tier_and_says_why() -> None:

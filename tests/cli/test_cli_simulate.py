@@ -72,6 +72,7 @@ def test_places_that_cannot_be_used_are_refused_before_anything_is_fitted(config
         (("--out", tmp_path / "file"), "out: cannot be written"),
         (("--out", tmp_path / "file" / "below"), "out: cannot be written"),
         (("--out", tmp_path / "out", "--log", tmp_path / "file"), "log: must be a folder"),
+        (("--out", tmp_path / "out", "--log", tmp_path / "out"), "log: must be another folder than --out"),
         (("--out", tmp_path / "out", "--key", tmp_path / "key.pem"), "key: signs a log"),
     ):
         failed = call(config, *words)

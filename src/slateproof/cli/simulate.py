@@ -24,6 +24,8 @@ def simulate(
     wanted = load_config(config)
     if key is not None and log is None:
         raise InvalidInput("key", "signs a log: name it with --log", str(key))
+    if log is not None and log.resolve() == out.resolve():
+        raise InvalidInput("log", "must be another folder than --out", str(log))
     audit = None if log is None or not _holds_something(log) else AuditLog.open(log, key=key)
     try:
         with progress_bar("fitting", None) as advance:

@@ -131,6 +131,14 @@ def test_a_claim_holds_or_not_by_its_rule(r_squared: float, slope: float, holds:
     assert evidence_map.CHECKS["exponent"].holds({"fixed-margin": Result(ours)}) is holds
 
 
+@pytest.mark.parametrize(("exceptions", "event", "holds"), [(0, 0.99, True), (0, 0.10, False), (1, 0.99, False)])
+def test_both_halves_of_the_drift_claim_must_hold(exceptions: int, event: float, holds: bool) -> None:
+    summary = {"exceptions": exceptions, "scpo_exceptions": exceptions, "scpo_applies": 10}
+    drift = Result(summary, ({"mode": "adaptive", "event_share": event}, {"mode": "adaptive-scpo", "event_share": 1.0}))
+    assert evidence_map.CHECKS["drift"].holds({"drift": drift}) is holds
+    assert str(exceptions) in evidence_map.CHECKS["drift"].found({"drift": drift})
+
+
 @pytest.mark.parametrize(
     ("values", "kind"),
     [

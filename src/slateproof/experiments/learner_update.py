@@ -177,8 +177,8 @@ def _cause(name: str, row: Row, gap: float | None) -> str:
     """What was found about a number of ours that is not the published one."""
     if name.startswith("tail"):
         return (
-            f"{CAUSE} Both scores are standardised, so whatever moves a pool also shrinks the old lead of its top 10: "
-            f"differences have mean {row['mean']:.3f} in units of the scores. Centred the tail is {row[f'{name}_centred']:.4f} in place of "
+            f"{CAUSE} Both scores are standardised, so whatever moves a pool also shrinks the old lead of its top 10: differences "
+            f"have mean {row['mean']:.3f} in units of the scores. Centred the tail is {row[f'{name}_centred']:.4f} in place of "
             f"{row[name]:.4f}; a Gaussian's is {GAUSSIAN[name]:.4f}."
         )
     if gap is not None and name.startswith(("flip", "jaccard")):

@@ -89,7 +89,7 @@ def shown(value: Any) -> str:
         return "[" + ", ".join(shown(one) for one in value) + "]"
     if not isinstance(value, float):
         return str(value)
-    if value.is_integer() and 1e3 <= abs(value) < 1e12:
+    if value.is_integer() and 100.0 <= abs(value) < 1e12:
         return f"{value:,.0f}".replace("-", "−")
     if value == 0.0 or value == math.inf:
         return "0" if value == 0.0 else "∞"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["render"]
 
-LONG = 14
+LONG = 16
 """Rows beyond which a table is folded; what is folded is printed when it is opened."""
 
 MOST = 20

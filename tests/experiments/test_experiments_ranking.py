@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from slateproof.experiments import (
     real_anchor,
     threshold,
 )
-from slateproof.experiments.anchors import anchor_of, anchor_pools
+from slateproof.experiments.anchors import AnchorPools, anchor_of, anchor_pools
 from slateproof.experiments.core import Result
 from slateproof.experiments.stats import fit_line, ratio_error
 from tests.experiments.experiment_world import RATINGS, SmallShelf, run
@@ -200,3 +201,12 @@ def test_corpora_are_counted_and_synthetic_ones_not_compared(shelf: SmallShelf) 
     assert by["ednet/users"].verdict == "not comparable"
     assert by["oulad/users"].ours == 160.0
     assert by["oulad/users"].verdict == "differs"
+
+
+def test_a_tie_at_the_border_promises_nothing_and_breaks_nothing(shelf: SmallShelf) -> None:
+    tied = np.sort(np.random.default_rng(5).standard_normal((2, 20)))[:, ::-1].copy()
+    tied[0, 5] = tied[0, 4]
+    pools = AnchorPools(tied, tied, np.arange(2), np.tile(np.arange(20), (2, 1)))
+    row = flip_size._cell(shelf.get("oulad"), pools, 5, 0.0, replace(flip_size.EXPERIMENT.quick, largest_greedy=0))
+    assert row["bound"] > 0.5
+    assert row["greedy"] is None

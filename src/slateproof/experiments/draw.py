@@ -60,6 +60,9 @@ RC: dict[str, Any] = {
     "figure.dpi": 100,
 }
 
+CHARACTERS = 14.0
+"""Of a legend, per inch."""
+
 WIDTH, HEIGHT = 3.5, 2.7
 """Inches per panel."""
 
@@ -120,7 +123,8 @@ def _legend(canvas: Any, grid: Any) -> None:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     if found:
-        canvas.legend(found.values(), found.keys(), loc="outside lower center", ncols=min(len(found), 4 if len(grid) > 1 else 2))
+        room = int(CHARACTERS * canvas.get_figwidth() / (max(map(len, found)) + 7))
+        canvas.legend(found.values(), found.keys(), loc="outside lower center", ncols=max(1, min(len(found), 4, room)))
 
 
 def _panel(axes: Any, panel: Panel) -> None:

@@ -87,7 +87,9 @@ def _cells(config: FlipSize, items: int) -> Iterator[tuple[str, int, int]]:
 def _cell(corpus: Corpus, pools: AnchorPools, k: int, weight: float, config: FlipSize) -> Row:
     gaps = np.asarray(topk.gap(pools.scores, k), np.float64)
     raw = np.asarray(topk.flip_probability(pools.scores, k, config.sigma, weight), np.float64)
-    bound = np.minimum(1.0, topk.flip_bound(gaps, k, pools.scores.shape[1], sigma=config.sigma, anchor_weight=weight))
+    # The corollary asks for a positive gap; a tie at the border promises nothing.
+    bound, apart = np.ones(gaps.size), gaps > 0.0
+    bound[apart] = np.minimum(1.0, topk.flip_bound(gaps[apart], k, pools.scores.shape[1], sigma=config.sigma, anchor_weight=weight))
     row: Row = {
         "pools": len(gaps),
         "bound": float(bound.mean()),

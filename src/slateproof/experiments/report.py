@@ -123,5 +123,10 @@ def _figure(figure: Figure) -> dict[str, Any]:
 
 
 def _table(caption: str, columns: Any, heads: Mapping[str, str], rows: Any) -> dict[str, Any]:
-    cells = [[(shown(row.get(c)), isinstance(row.get(c), (int, float))) for c in columns] for row in rows]
+    cells = [[(shown(row.get(c)), _number(row.get(c))) for c in columns] for row in rows]
     return {"caption": caption, "heads": [heads.get(c, c) for c in columns], "rows": cells}
+
+
+def _number(value: Any) -> bool:
+    """Whether a cell is set flush right."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

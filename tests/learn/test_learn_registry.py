@@ -108,6 +108,16 @@ def test_training_by_name_reports_held_out_figures() -> None:
         assert word in text
 
 
+def test_scorers_see_the_state_in_the_table() -> None:
+    ids = CORPUS.items.ids[:2].tolist()
+    told = learn.FromCallable(lambda ask: [ask.knowledge, ask.engagement + ask.uncertainty]).fit(CORPUS)
+    table = pa.table({"ids": [ids, ids], "knowledge": [0.25, 1.0], "uncertainty": [0.0, 0.125]})
+    assert learn.score_pools(told, CORPUS, table)["scores"].to_pylist() == [[0.25, 0.5], [1.0, 0.625]]
+    for bad in (1.5, None, "much", float("nan")):
+        with pytest.raises(InvalidInput, match="engagement: must be a number in"):
+            learn.score_pools(told, CORPUS, pa.table({"ids": [ids], "engagement": [bad]}))
+
+
 def test_a_table_of_pools_is_scored_row_by_row() -> None:
     scorer = learn.learner("linucb").fit(CORPUS)
     ids = CORPUS.items.ids.tolist()

@@ -62,7 +62,9 @@ def score_pools(scorer: Scorer, corpus: Corpus, pools: pa.Table, seed: int = 42)
     """``pools`` with ``scores``, ``widths`` (where the scorer has them), ``targets`` and ``tags``, for ``PoolBatch.from_arrow``.
 
     Each row is one pool and one fresh session: ``ids`` is its list of item ids, ``user`` (optional) the user's id, null for a new
-    user. Pools may differ in size. Tags are set where the corpus has them and the table names no other source of similarity.
+    user, ``knowledge``, ``engagement`` and ``uncertainty`` (optional) the state, .5 where the column is missing, as for
+    ``slateproof select``. Pools may differ in size. Tags are set where the corpus has them and the table names no other source of
+    similarity.
     Refuses items and users that the corpus does not have.
     """
     listed, seed = _ids(pools), check_seed(seed)
@@ -104,17 +106,28 @@ def _ids(pools: pa.Table) -> list[list[Any]]:
 
 
 def _sessions(corpus: Corpus, pools: pa.Table) -> Context:
-    context = Context.new(pools.num_rows)
+    user = np.full(pools.num_rows, -1, np.int64)
+    state = [_state(pools, name) for name in ("knowledge", "engagement", "uncertainty")]
     if "user" not in pools.column_names:
-        return context
-    user = context.user.copy()
+        return Context(user, *state)
     code = {value: place for place, value in enumerate(corpus.user_ids.tolist())}
     for row, name in enumerate(pools.column("user").to_pylist()):
         if name is not None:
             if name not in code:
                 raise InvalidInput("user", "is not in the corpus; a new user is null", name, where=row)
             user[row] = code[name]
-    return Context(user, context.knowledge, context.engagement, context.uncertainty)
+    return Context(user, *state)
+
+
+def _state(pools: pa.Table, name: str) -> Any:
+    """One value of the state per pool, in [0, 1]."""
+    if name not in pools.column_names:
+        return np.full(pools.num_rows, 0.5)
+    values = pools.column(name).to_pylist()
+    for row, value in enumerate(values):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
+            raise InvalidInput(name, "must be a number in [0, 1]", value, where=row)
+    return np.array(values, np.float64)
 
 
 def _with(table: pa.Table, name: str, values: pa.Array) -> pa.Table:

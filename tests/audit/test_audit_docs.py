@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from slateproof.audit import KINDS
+from slateproof.cli import main
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
 
@@ -24,6 +25,25 @@ def test_the_walk_through_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert "sound: 200 records, 200 selected again bit for bit" in said
     assert "slates would change" in said
     assert "200 records masked" in said
+    monkeypatch.setattr("sys.argv", ["slateproof", "policy", "init", "new.toml"])
+    assert ended() == 0
+    commands = re.findall(r"^slateproof .*|(?<=`)slateproof (?:show|diff) [^`]*", TEXT, re.MULTILINE)
+    assert [command.split()[1] for command in commands] == ["verify", "show", "diff"]
+    for command in commands:
+        monkeypatch.setattr("sys.argv", command.split())
+        assert ended() == 0, command
+    said = capsys.readouterr().out
+    assert "sound: 200 records, 200 selected again bit for bit" in said
+    assert "record 42: digest fits" in said
+
+
+def ended() -> int:
+    """The exit code of the command line."""
+    try:
+        main()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
 
 
 def test_every_kind_of_problem_is_documented() -> None:

@@ -1,0 +1,50 @@
+"""docs/dp-learner.md: its examples run as printed, its tables are those of the committed results."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks import dp_page
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "dp-learner.md"
+
+
+def test_the_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    blocks = list(re.finditer(r"```python\n(.*?)```", text, flags=re.S))
+    assert len(blocks) == 5
+    space: dict[str, object] = {}
+    for block in blocks:
+        above = "\n" * text.count("\n", 0, block.start(1))  # so that a failure names the line of the page
+        exec(compile(above + block[1], str(PAGE), "exec"), space)
+    assert "claimed ε 1.27, at least" in capsys.readouterr().out
+
+
+def test_the_tables_are_those_of_the_results() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for table in (dp_page.utility_table(dp_page.read("dp_utility.json")), dp_page.speed_table(dp_page.read("dp_speed.json"))):
+        assert table in page
+
+
+def test_the_results_are_what_the_page_says_they_are() -> None:
+    utility, speed = dp_page.read("dp_utility.json"), dp_page.read("dp_speed.json")
+    for row in utility["rows"]:
+        target = row["epsilon_target"]
+        assert (row["corpus"], row["population"], row["steps"]) == ("oulad", 32_543, 1_000)
+        assert (row["non_private"] is None) is (target is not None)
+        assert target is None or 0.99 * target < row["epsilon"] <= target
+    assert speed["largest_difference_of_the_sums"] < 1e-5
+    assert [row["batch"] for row in speed["rows"]] == [64, 128, 256, 512, 1024]
+
+
+def test_the_figure_is_drawn_and_named() -> None:
+    figure = dp_page.figure(dp_page.read("dp_utility.json")["rows"])
+    assert [len(panel.series) for panel in figure.panels] == [4, 4, 4]
+    svg = (ROOT / "docs" / "img" / "dp-learner.svg").read_text(encoding="utf-8")
+    assert ElementTree.fromstring(svg).attrib["aria-label"] == figure.caption
+    assert "(img/dp-learner.svg)" in PAGE.read_text(encoding="utf-8")

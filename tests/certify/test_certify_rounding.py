@@ -98,3 +98,13 @@ def test_set_probability_says_what_it_cannot_hold():
     with pytest.raises(InvalidInput, match="pool: all pairwise similarities"):
         certify(slate).set_flip_probability(1.0)
     assert 0.0 < certify(top_slate(np.arange(n, 0.0, -1.0), 2)).set_flip_probability(1.0, points=64) < 1.0
+
+
+@pytest.mark.parametrize("gap", [5e-324, 1e-323, 2.0**-1060])
+@pytest.mark.parametrize("diversity", [0.0, 0.1])
+def test_a_radius_is_never_negative(gap, diversity):
+    """Margins among the smallest floats: halving and rounding down stop at 0."""
+    assert radius_down(gap, 0.0, 1.0 - diversity) >= 0.0
+    top = certify(top_slate([gap, 0.0], 1))
+    assert 0.0 <= top.radius <= top.radius_l2
+    assert min(top.item_radii(0).down, top.item_radii(1).up) >= 0.0

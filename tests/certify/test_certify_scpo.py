@@ -7,13 +7,14 @@ import math
 
 import numpy as np
 import pytest
-from certify_builders import random_slate, window_slate
+from certify_builders import random_pool, random_slate, window_slate
 
 from slateproof.certify import SetCertificate, certify
 from slateproof.certify.certificate import Certificate
+from slateproof.certify.setbounds import largest_search
 from slateproof.errors import InvalidInput
 from slateproof.select.scpo import choose_set
-from slateproof.types import Levers, Pool, Rule, Slate, State
+from slateproof.types import Levers, Pool, Rule, Slate, State, unit
 
 
 def again(slate, scores):
@@ -114,14 +115,102 @@ def test_item_radii_are_safe(seed):
             assert again(slate, moved) == slate.indices.tolist()
 
 
-def test_a_search_cut_short_certifies_nothing():
-    slate = window_slate(1, n=30, k=8, window=1.0, node_budget=1)
+@pytest.mark.parametrize("diversity", [0.3, 1.0])
+def test_a_search_cut_short_certifies_nothing(diversity):
+    slate = window_slate(1, n=30, k=8, diversity=diversity, window=1.0, node_budget=1)
     assert not slate.steps.proved
     cert = certify(slate)
-    assert (cert.margin, cert.set_radius, cert.radius) == (0.0, 0.0, 0.0)
+    assert (cert.margin, cert.set_radius, cert.radius, cert.radius_l2) == (0.0, 0.0, 0.0, 0.0)
+    assert not cert.budget_free
     assert not cert.holds(slate.pool.scores)
+    assert not cert.holds(slate.pool.scores + 1e-9)
+    assert {cert.item_radii(item) for item in slate.pool.ids} == {(0.0, 0.0)}
     with pytest.raises(InvalidInput, match="radius"):
         cert.witness()
+
+
+def tight_slate(seed, n=16):
+    """An SCPO slate whose budget is just enough to prove it: other scores may need more."""
+    rng = np.random.default_rng(seed)
+    pool, levers = random_pool(rng, n), Levers(0.1, 0.4, 0.9, 4)
+    nodes = choose_set(pool, Rule("window", window=0.5), levers, 0.6).nodes
+    rule = Rule("window", window=0.5, node_budget=max(1, nodes))
+    return Slate(pool, levers, State(), rule, 0.6, choose_set(pool, rule, levers, 0.6))
+
+
+def test_other_scores_that_exhaust_the_budget_are_not_certified():
+    """The reference needs 34 nodes and has 34; scores within the radius need more, and the search stops at another set."""
+    slate = tight_slate(387)
+    cert, scores = certify(slate), slate.pool.scores
+    assert slate.rule.node_budget == slate.steps.nodes == 34
+    assert slate.steps.proved
+    change = np.random.default_rng(387).uniform(-1, 1, (40, 16))[8] * cert.radius * 0.99
+    assert again(slate, scores + change) != slate.indices.tolist()
+    assert not cert.budget_free
+    assert not cert.completes(scores + change)
+    assert not cert.holds(scores + change)
+    assert cert.holds(scores)
+
+
+def test_tight_budgets_hold_only_what_stays():
+    """What ``holds`` says is true, and what the radius says is true of every slate that is marked proved."""
+    held = refused = 0
+    for seed in range(60):
+        slate = tight_slate(seed)
+        cert, scores = certify(slate), slate.pool.scores
+        if cert.budget_free or cert.radius in (0.0, math.inf):
+            continue
+        others = scores + np.random.default_rng(seed).uniform(-1, 1, (20, scores.size)) * cert.radius * 0.99
+        holds, exact, completes = cert.holds(others), cert.exact(others), cert.completes(others)
+        assert (exact | ~holds).all()
+        assert (exact | ~completes).all()
+        assert (holds <= completes).all()
+        assert not cert.holds(others[0], bonuses=np.full(scores.size, 1e-9))
+        held, refused = held + int(holds.sum()), refused + int((~completes).sum())
+    assert held > 100
+    assert refused > 20
+
+
+@pytest.mark.parametrize(("n", "k"), [(5, 1), (6, 2), (7, 3), (8, 4), (9, 8), (9, 3), (6, 6)])
+def test_no_search_counts_more_nodes_than_the_bound(n, k):
+    """Equal scores and similarities leave nothing to prune: the bound is met to within the sets that tie."""
+    most = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        scores = np.round(rng.random(n) * (seed % 4), 1)
+        source = {} if seed % 2 else {"vectors": unit(rng.standard_normal((n, 3)))}
+        pool = Pool(ids=rng.permutation(n).tolist(), scores=scores, targets=[0.5] * n, **source)
+        levers = Levers(diversity=(0.0, 0.5, 1.0)[seed % 3], size=k)
+        most = max(most, choose_set(pool, Rule("window", window=1.0), levers, 0.5).nodes)
+    assert most <= largest_search(n, k)
+    assert largest_search(n, k) == (0 if n == k else sum(math.comb(n - k + r, r) for r in range(1, k + 1)))
+
+
+def test_budget_free_is_decided_by_size_alone():
+    slate = window_slate(3, n=12, k=3)
+    inside = int((np.abs(slate.pool.targets - slate.target) <= slate.steps.window).sum())
+    enough = largest_search(inside, 3)
+    for budget, free in ((enough, True), (enough - 1, False)):
+        cert = certify(window_slate(3, n=12, k=3, node_budget=budget))
+        assert cert.slate.steps.proved
+        assert cert.budget_free is free
+        assert cert.radius == certify(slate).radius
+    # At lambda = 1 the search does not look at scores: that it completed once is enough.
+    slate = window_slate(3, n=12, k=3, diversity=1.0)
+    slate = window_slate(3, n=12, k=3, diversity=1.0, node_budget=slate.steps.nodes + 1)
+    assert slate.steps.proved
+    assert certify(slate).budget_free
+
+
+def test_flip_bound_of_a_set_names_its_own_rule():
+    slate = window_slate(2, n=9)
+    cert = certify(slate)
+    assert cert.flip_bound(0.02, anchor_weight=0.5) == pytest.approx(cert.flip_bound(0.01), rel=1e-12)
+    assert cert.flip_bound(0.02, anchor_weight=1.0) == 0.0
+    with pytest.raises(InvalidInput, match="margin: the bound assumes that the best set is proved"):
+        certify(window_slate(1, n=30, k=8, window=1.0, node_budget=1)).flip_bound(0.1)
+    with pytest.raises(InvalidInput, match="diversity: the bound assumes lambda < 1"):
+        certify(window_slate(1, diversity=1.0)).flip_bound(0.1)
 
 
 @pytest.mark.parametrize(

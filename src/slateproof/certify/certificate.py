@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from slateproof.certify.checks import floats
+from slateproof.certify.checks import floats, share_of_noise
 from slateproof.certify.columns import ROOT_TWO_DOWN, margin_down, radius_down
 from slateproof.certify.frame import Frame, Gaps
 from slateproof.certify.kernels import same_slate
@@ -41,7 +41,7 @@ from slateproof.certify.prospective import (
     set_flip_probability,
     subgaussian_bound,
 )
-from slateproof.certify.rounding import UNIT, down, evaluation_error, minus_down
+from slateproof.certify.rounding import UNIT, down, down_from, evaluation_error, minus_down
 from slateproof.errors import InvalidInput
 from slateproof.types import SetChoice, Slate
 from slateproof.types.columns import Floats, frozen
@@ -87,7 +87,7 @@ class Certificate:
         margin = float(margin_down(gaps.min(), evaluation_error(slate, scores)))
         reach = scores + (margin / rest if rest > 0.0 and math.isfinite(margin) else 0.0)
         radius = float(radius_down(margin, evaluation_error(slate, reach), rest))
-        return cls(slate, margin, radius, down(radius * ROOT_TWO_DOWN))
+        return cls(slate, margin, radius, down_from(radius * ROOT_TWO_DOWN))
 
     @cached_property
     def frame(self) -> Frame:
@@ -193,11 +193,12 @@ class Certificate:
         """The stepwise gaps in units of score."""
         return pairs_of(self.frame, self.gaps)
 
-    def flip_bound(self, sigma: float) -> float:
+    def flip_bound(self, sigma: float, anchor_weight: float = 0.0) -> float:
         """Corollary "Sub-Gaussian greedy-slate stability": 2 |C| exp(-Gamma^2 / (8 (1-lambda)^2 sigma^2)), as it is.
 
         Bounds Pr[the ordered slate changes] when every coordinate error is two-sided sub-Gaussian with proxy sigma^2, independent
-        or not. Above 1 it says nothing. Refused: lambda = 1 and Gamma = 0, which the corollary excludes.
+        or not; with an anchor of weight w sigma arrives as (1-w) sigma, and at w = 1 the bound is 0. Above 1 it says nothing.
+        Refused: lambda = 1 and Gamma = 0, which the corollary excludes.
 
         Scope: stability only; prospective.
         """
@@ -205,7 +206,7 @@ class Certificate:
             raise InvalidInput("diversity", "the corollary assumes lambda < 1 (at 1 scores have no influence)", 1.0)
         if self.margin == 0.0:
             raise InvalidInput("margin", "the corollary assumes a positive margin", 0.0)
-        return subgaussian_bound(self.slate.pool.size, self.radius, sigma)
+        return subgaussian_bound(self.slate.pool.size, self.radius, sigma, share_of_noise(anchor_weight))
 
     def flip_union(self, sigma: Any, anchor_weight: float = 0.0) -> float:
         """Gaussian union bound over all stepwise pairs: sum of Phi(-gap_{qj} / ((1-lambda) sd(xi_j - xi_{i_q}))), as it is.

@@ -43,7 +43,7 @@ def radius_down(margin: float, error: float, rest: float) -> float:
         return left
     if rest == 1.0 and left > TINY:
         return 0.5 * left
-    return np.nextafter(left / (2.0 * np.nextafter(rest, np.inf)), -np.inf)
+    return max(0.0, np.nextafter(left / (2.0 * np.nextafter(rest, np.inf)), -np.inf))
 
 
 @njit(cache=True, nogil=True)

@@ -15,7 +15,7 @@ from slateproof.certify.frame import Frame, Gaps
 from slateproof.certify.kernels import reselect
 from slateproof.certify.noise import Estimate, Noise
 from slateproof.certify.pairs import Pairs, Union, mean_of
-from slateproof.certify.rounding import exp_up
+from slateproof.certify.rounding import exp_up, up
 from slateproof.certify.sequential import Integral
 from slateproof.errors import InvalidInput
 from slateproof.types.columns import Floats, Ints
@@ -26,12 +26,15 @@ RARE = 0.2
 """Union bound below which correlated noise is sampled by the union sampler instead of the integral."""
 
 
-def subgaussian_bound(candidates: int, radius: float, sigma: float) -> float:
-    """Corollary "Sub-Gaussian greedy-slate stability": 2 |C| exp(-r^2 / (2 sigma^2)), r = Gamma / (2 (1-lambda)), rounded up."""
+def subgaussian_bound(candidates: int, radius: float, sigma: float, share: float = 1.0) -> float:
+    """Corollary "Sub-Gaussian greedy-slate stability": 2 |C| exp(-r^2 / (2 sigma^2)), r = Gamma / (2 (1-lambda)), rounded up.
+
+    ``share`` = 1 - w is how much of the error a blend with the anchor lets through; 0 where none arrives.
+    """
     deviation = positive(sigma, "sigma")
-    if math.isinf(radius):
+    if math.isinf(radius) or share == 0.0:
         return 0.0
-    ratio = radius / deviation
+    ratio = radius / (deviation if share == 1.0 else up(deviation * share))
     return float(2.0 * candidates * exp_up(-0.5 * ratio * ratio))
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "UNIT",
     "bonus_bound",
     "down",
+    "down_from",
     "evaluation_error",
     "exp_up",
     "minus_down",
@@ -44,6 +45,11 @@ SMALL_SQUARE = 2.0**-900
 def down(value: float) -> float:
     """The next float below; infinities stay."""
     return value if math.isinf(value) else math.nextafter(value, -math.inf)
+
+
+def down_from(value: float) -> float:
+    """The next float below, never below 0: a radius is a distance. Infinities stay."""
+    return max(0.0, down(value))
 
 
 def up(value: float) -> float:

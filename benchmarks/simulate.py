@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,6 @@ def every(name: str, preset: str, data: str) -> dict[str, Any]:
         report = play_all(made, out)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     scpo = next(m for m in report.modes if m.mode == "adaptive-scpo")
-    soft = {m.mode: m.means["window_rate"] for m in report.modes}
     return {
         "corpus": report.corpus,
         "manifest": report.digest,
@@ -90,15 +90,8 @@ def every(name: str, preset: str, data: str) -> dict[str, Any]:
         "playing": sum(sum(parts.values()) for parts in report.seconds.values()),
         "seconds": report.seconds,
         "peak_mib": peak(),
-        "scpo": {
-            "pairs": scpo.envelopes.pairs,
-            "both_windows_kept": scpo.envelopes.applies,
-            "beyond_realised": scpo.envelopes.beyond_realised,
-            "beyond_prospective": scpo.envelopes.beyond_prospective,
-            "relaxed_rounds": scpo.envelopes.relaxed,
-            "largest_jump_over_envelope": scpo.envelopes.tightest,
-        },
-        "rounds_with_every_item_in_the_window": soft,
+        "scpo": {"accepted": asdict(scpo.accepted), "shown": asdict(scpo.shown)},
+        "window_rate": {m.mode: {"accepted": m.means["accepted_window_rate"], "shown": m.means["window_rate"]} for m in report.modes},
     }
 
 

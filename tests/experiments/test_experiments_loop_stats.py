@@ -13,6 +13,7 @@ from test_experiments_loop import result
 from slateproof.experiments import loop_components, loop_drift
 from slateproof.experiments import loop_stats as x
 from slateproof.experiments.loop_closed import _deltas
+from slateproof.experiments.loop_drift_verdicts import BESIDE, SCPO, at, event, exact
 from slateproof.experiments.published.loop_closed import INTERVALS
 from slateproof.simulate import MODES
 
@@ -36,24 +37,6 @@ def test_a_difference_has_its_unit_its_pairs_and_its_interval() -> None:
 def test_columns_of_a_difference_can_be_read_back() -> None:
     one = x.Delta(0.5, 0.25, 0.75, 12, 0.01)
     assert x.delta_of(x.delta_columns({"uptake": one}) | {"sessions": 12}, "uptake") == one
-
-
-def test_jumps_by_a_plain_loop() -> None:
-    means = np.array([[0.1, 0.4, math.nan, 0.2, 0.3], [math.nan, 0.5, math.nan, 0.1, math.nan]])
-    found = x.jumps(means)
-    assert found[0] == pytest.approx((0.3 + 0.1) / 2.0)
-    assert math.isnan(found[1])
-
-
-def test_accepted_means_by_a_plain_loop() -> None:
-    one = loop("OULAD")
-    rounds, d = one.rounds(MODES["adaptive"]), one.corpus.items.difficulty
-    found = x.accepted_means(rounds, d)
-    table = rounds.table.slice(0, 40).to_pylist()
-    for place, row in enumerate(table):
-        tried = [d[item] for item, attempt in zip(row["item"], row["attempted"], strict=True) if attempt]
-        value = found[place // rounds.rounds, place % rounds.rounds]
-        assert math.isnan(value) if not tried else value == pytest.approx(sum(tried) / len(tried))
 
 
 def test_two_sessions_show_in_their_intervals() -> None:
@@ -110,21 +93,62 @@ def test_closed_loop_verdicts_follow_the_differences() -> None:
     assert verdicts["OULAD/adaptive-scpo/uptake"] == "not comparable"
 
 
-def test_drift_counts_every_exception() -> None:
+@pytest.mark.parametrize("place", range(4))
+def test_drift_counts_every_exception(place: int) -> None:
+    """Of accepted and of shown items."""
+    keys = ("beyond_realised", "beyond_prospective", "shown_beyond_realised", "shown_beyond_prospective")
     rows = [dict(row) for row in result(loop_drift).rows]
-    assert [one.verdict for one in loop_drift._exact(rows)] == ["reproduced", "reproduced"]
-    next(row for row in rows if row["mode"] == loop_drift.SCPO)["beyond_realised"] = 1
-    assert [one.verdict for one in loop_drift._exact(rows)] == ["differs", "reproduced"]
+    assert [one.verdict for one in exact(rows)] == ["reproduced"] * 4
+    next(row for row in rows if row["mode"] == SCPO)[keys[place]] = 1
+    assert [one.verdict for one in exact(rows)] == ["differs" if k == place else "reproduced" for k in range(4)]
 
 
-def test_the_event_is_another_thing_than_the_bound() -> None:
+def test_the_event_is_that_of_accepted_items_and_another_thing_than_the_bound() -> None:
+    one = loop("OULAD")
+    row = at([dict(row) for row in result(loop_drift).rows], one, "main", "adaptive")
+    rounds = one.rounds(MODES["adaptive"])
+    tried, kept, shown = (rounds.column(name) for name in ("round_attempted", "accepted_in_window", "in_window"))
+    pairs = int((tried[:, 1:] & tried[:, :-1]).sum())
+    assert row["pairs"] == pairs
+    assert row["event_share"] == pytest.approx((kept[:, 1:] & kept[:, :-1]).sum() / pairs)
+    assert row["shown_event_share"] == pytest.approx((shown[:, 1:] & shown[:, :-1]).mean())
+    assert row["bound_share"] >= row["event_share"]
+
+
+def test_feasible_rounds_by_a_plain_loop() -> None:
+    one = loop("EdNet")
+    row = at([dict(row) for row in result(loop_drift).rows], one, "main", "adaptive")
+    d, pools = one.corpus.items.difficulty, one.plans["main"].pools
+    full = some = 0
+    table = one.rounds(MODES["adaptive"]).table.to_pylist()
+    for place, played in enumerate(table):
+        pool = pools[played["round"], place // 6]
+        inside = sum(abs(float(d[code]) - played["target"]) <= row["window"] for code in pool)
+        full, some = full + (inside >= played["size"]), some + (inside > 0)
+    assert row["feasible_share"] == pytest.approx(full / len(table))
+    assert row["empty_share"] == pytest.approx(1.0 - some / len(table))
+
+
+def test_the_cause_of_a_missed_event_follows_what_was_possible() -> None:
+    """Where pools hold no slate inside the window it is arithmetic; elsewhere other terms, with the shares that were played."""
     one = loop("OULAD")
     rows = [dict(row) for row in result(loop_drift).rows]
-    row = loop_drift._at(rows, one, "main", "adaptive")
-    rounds = one.rounds(MODES["adaptive"])
-    kept = rounds.column("in_window")
-    assert row["event_share"] == pytest.approx((kept[:, 1:] & kept[:, :-1]).mean())
-    assert row["bound_share"] >= row["event_share"]
+    row = at(rows, one, "main", "adaptive")
+    row |= {"event_share": 0.1, "feasible_share": 0.02, "empty_share": 0.9}
+    cause = str(event(one, rows)[0].cause)
+    assert "in 98.0% of rounds the pool does not hold" in cause
+    assert "No selector can keep the window there" in cause
+    row |= {"feasible_share": 0.998}
+    for place, name in enumerate(BESIDE):
+        at(rows, one, "main", name)["event_share"] = 0.5 + place / 10.0
+    cause = str(event(one, rows)[0].cause)
+    assert "In 99.8% of rounds the pool holds" in cause
+    assert "cannot" not in cause
+    assert "No selector" not in cause
+    for place, (_, words) in enumerate(BESIDE.values()):
+        assert f"{50.0 + 10.0 * place:.1f}% ({words})" in cause
+    row |= {"event_share": 0.99}
+    assert event(one, rows)[0].ours == 0.99
 
 
 def test_a_component_claim_follows_the_largest_change() -> None:

@@ -82,6 +82,18 @@ class ModeConformance:
             assert row["in_window"] == all(abs(x - row["target"]) <= row["window"] for x in shown)
             assert row["window"] >= CONSTANTS.window
 
+    def test_accepted_columns_are_about_the_attempted_items(self) -> None:
+        d = self.world.difficulty
+        for row in self.rows():
+            tried = [float(d[code]) for code, attempt in zip(row["item"], row["attempted"], strict=True) if attempt]
+            if not tried:
+                assert (row["accepted_mean"], row["accepted_distance"], row["accepted_in_window"]) == (None, None, False)
+                continue
+            assert abs(row["accepted_mean"] - sum(tried) / len(tried)) < 1e-12
+            assert row["accepted_distance"] == max(abs(x - row["target"]) for x in tried)
+            assert row["accepted_in_window"] == all(abs(x - row["target"]) <= row["window"] for x in tried)
+            assert row["accepted_in_window"] or not row["in_window"]  # what is accepted was shown
+
     def test_people_start_the_same_and_answer_the_same_item_the_same(self) -> None:
         """Round 0 of every mode meets equal people: an item in an equal place of the slate gets an equal response."""
         other = played(self.other(), self.world, self.plan)

@@ -141,6 +141,9 @@ def test_scpo_stays_in_the_realised_envelope_on_every_pair_of_rounds(seed: int, 
     found = envelopes(rounds, one.largest_shift(CONSTANTS), CONSTANTS.window)
     assert (found.pairs, found.applies) == (8 * 5, 8 * 5)
     assert (found.beyond_realised, found.beyond_prospective) == (0, 0)
+    accepted = envelopes(rounds, one.largest_shift(CONSTANTS), CONSTANTS.window, accepted=True)
+    assert accepted.applies == accepted.pairs <= found.pairs
+    assert (accepted.beyond_realised, accepted.beyond_prospective) == (0, 0)
     target, window = rounds.column("target"), rounds.column("window")
     d = where.difficulty
     shown = rounds.rectangle("item", -1)
@@ -157,7 +160,8 @@ def test_the_envelope_check_can_fail() -> None:
     rounds = played(one, where, who, {"made-up": MadeUp()})
     at = rounds.table.column_names.index("window")
     lied = replace(rounds, table=rounds.table.set_column(at, "window", [np.zeros(rounds.table.num_rows)]))
-    assert envelopes(lied, one.largest_shift(CONSTANTS), CONSTANTS.window).beyond_realised > 0
+    for accepted in (True, False):
+        assert envelopes(lied, one.largest_shift(CONSTANTS), CONSTANTS.window, accepted=accepted).beyond_realised > 0
 
 
 def test_what_was_shown_is_remembered_up_to_the_memory() -> None:

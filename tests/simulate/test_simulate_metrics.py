@@ -13,10 +13,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from world import CONSTANTS, whole
+from world import CONSTANTS, MadeUp, plan, played, whole, world
 
 from slateproof.errors import InvalidInput
-from slateproof.simulate import METRICS, between, envelopes, mode, probe, probe_alignment, session_metrics, subgroup_gap
+from slateproof.simulate import (
+    METRICS,
+    between,
+    envelopes,
+    mode,
+    probe,
+    probe_alignment,
+    response_model,
+    session_metrics,
+    subgroup_gap,
+)
 from slateproof.simulate.agreement import agreement, kendall_rows
 
 NAMES = ("adaptive", "adaptive-scpo", "als", "adaptive-noise")
@@ -30,6 +40,10 @@ def jaccard(one: list[Any], two: list[Any]) -> float:
     return len(set(one) & set(two)) / len(set(one) | set(two))
 
 
+def difficulties(row: dict[str, Any]) -> list[float]:
+    return [float(world().difficulty[code]) for code in row["item"]]
+
+
 def oracle(rows: list[dict[str, Any]]) -> dict[str, float]:
     """Every metric of one session from its rows, in loops."""
     tries, right = [sum(r["attempted"]) for r in rows], [sum(r["correct"]) for r in rows]
@@ -38,7 +52,16 @@ def oracle(rows: list[dict[str, Any]]) -> dict[str, float]:
     def accuracy(part: slice) -> float:
         return sum(right[part]) / sum(tries[part]) if sum(tries[part]) else math.nan
 
+    def mean_tried(row: dict[str, Any]) -> float:
+        tried = [d for d, attempt in zip(difficulties(row), row["attempted"], strict=True) if attempt]
+        return sum(tried) / len(tried)
+
     steps = list(zip(rows[1:], rows, strict=False))
+    accepted = [abs(mean_tried(a) - mean_tried(b)) for a, b in steps if a["round_attempted"] and b["round_attempted"]]
+    kept = [
+        all(abs(d - r["target"]) <= r["window"] for d, a in zip(difficulties(r), r["attempted"], strict=True) if a)
+        for r in attempted
+    ]
     return {
         "attempts_per_round": sum(tries) / len(rows),
         "uptake": sum(tries) / sum(len(r["slate"]) for r in rows),
@@ -46,7 +69,9 @@ def oracle(rows: list[dict[str, Any]]) -> dict[str, float]:
         "utility_probe": rasch_mean(rows[-1]["ability"]) - rasch_mean(rows[0]["ability_before"]),
         "telemetry_probe": accuracy(slice(-5, None)) - accuracy(slice(0, 5)),
         "target_jump": sum(abs(a["mean_target"] - b["mean_target"]) for a, b in steps) / len(steps),
+        "accepted_target_jump": sum(accepted) / len(accepted) if accepted else math.nan,
         "window_rate": sum(r["in_window"] for r in rows) / len(rows),
+        "accepted_window_rate": sum(kept) / len(kept) if kept else math.nan,
         "slate_overlap": sum(jaccard(a["slate"], b["slate"]) for a, b in steps) / len(steps),
     }
 
@@ -100,28 +125,60 @@ def test_between_two_modes() -> None:
         between(one, replace(two, rounds=4, sessions=40))
 
 
-def test_envelopes_count_what_the_rows_show() -> None:
+@pytest.mark.parametrize("accepted", [True, False])
+def test_envelopes_count_what_the_rows_show(accepted: bool) -> None:
+    mean, event = ("accepted_mean", "accepted_in_window") if accepted else ("mean_target", "in_window")
     for name in NAMES:
         rounds, shift = whole(name), mode(name).largest_shift(CONSTANTS)
-        found = envelopes(rounds, shift, CONSTANTS.window)
-        applies = beyond = ahead = 0
+        found = envelopes(rounds, shift, CONSTANTS.window, accepted=accepted)
+        pairs = applies = beyond = ahead = 0
         for s in range(rounds.sessions):
             rows = rounds.session(s).to_pylist()
             attempts = 0
             for now, then in pairwise(rows):
                 eta = 0.5 if attempts == 0 else 1.0 / (attempts + 1)
                 attempts += now["round_attempted"]
-                if now["in_window"] and then["in_window"]:
-                    jump = abs(then["mean_target"] - now["mean_target"])
+                pairs += not accepted or (now["round_attempted"] and then["round_attempted"])
+                if now[event] and then[event]:
+                    jump = abs(then[mean] - now[mean])
                     applies += 1
                     widths = now["window"] + then["window"]
                     beyond += jump > abs(then["target"] - now["target"]) + widths + 1e-12
                     ahead += jump > eta + 2 * shift + widths + 1e-12
-        assert (found.pairs, found.applies) == (rounds.sessions * (rounds.rounds - 1), applies)
+        assert (found.pairs, found.applies) == (pairs, applies)
+        assert accepted or pairs == rounds.sessions * (rounds.rounds - 1)
         assert (found.beyond_realised, found.beyond_prospective) == (beyond, ahead) == (0, 0)
         assert 0.0 <= found.tightest <= 1.0
         assert json.loads(json.dumps(asdict(found))) == asdict(found)  # plain numbers, for whoever writes them down
-    assert envelopes(whole("adaptive-scpo"), 0.22, CONSTANTS.window).tightest > 0.2
+    assert envelopes(whole("adaptive-scpo"), 0.22, CONSTANTS.window, accepted=accepted).tightest > 0.2
+
+
+def test_a_round_without_an_attempt_has_no_accepted_mean_and_no_pair() -> None:
+    """People who seldom try: pairs are those of rounds that both have attempts, and nothing is made up for the others."""
+    where = world()
+    models = {"irt": response_model("irt", attempt_base=-3.0)}
+    one = replace(mode("adaptive-scpo"), name="x", learner="made-up")
+    rounds = played(one, where, plan(where, models=models, copies=4), {"made-up": MadeUp()})
+    tried = rounds.column("round_attempted")
+    assert 0.0 < tried.mean() < 1.0
+    assert np.array_equal(np.isnan(rounds.column("accepted_mean")), ~tried)
+    assert np.array_equal(rounds.column("accepted_in_window"), tried)  # SCPO keeps the window whatever is accepted
+    found = envelopes(rounds, one.largest_shift(CONSTANTS), CONSTANTS.window, accepted=True)
+    both = int((tried[:, 1:] & tried[:, :-1]).sum())
+    assert (found.pairs, found.applies, found.beyond_realised, found.beyond_prospective) == (both, both, 0, 0)
+    assert both < tried[:, 1:].size
+    metrics = session_metrics(rounds)
+    never = ~tried.any(axis=1)
+    assert np.array_equal(np.isnan(metrics["accepted_window_rate"]), never)
+    assert (metrics["accepted_window_rate"][~never] == 1.0).all()
+
+
+def test_accepted_and_shown_items_are_told_apart() -> None:
+    """A slate that leaves the window by an item nobody tried keeps it for the accepted ones."""
+    rounds = whole("adaptive")
+    shown, accepted = rounds.column("in_window"), rounds.column("accepted_in_window")
+    assert (accepted & ~shown).any()
+    assert not np.allclose(session_metrics(rounds)["target_jump"], session_metrics(rounds)["accepted_target_jump"])
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=9))

@@ -22,12 +22,10 @@ from slateproof.experiments.loop_stats import (
     TWO_SESSIONS,
     UNITS,
     Delta,
-    accepted_means,
     delta,
     delta_columns,
     judged,
     judged_alone,
-    jumps,
     mean_of,
     rests_on_two,
 )
@@ -79,8 +77,7 @@ def _row(loop: Loop, plan: str, mode: Mode, differences: Mapping[str, Delta]) ->
         "policy": NAMES[mode.name],
         "sessions": len(loop.plans[plan].sessions),
     }
-    accepted = jumps(accepted_means(loop.rounds(mode, plan), loop.corpus.items.difficulty))
-    row |= {name: mean_of(metrics[name]) for name in METRICS} | {"accepted_jump": mean_of(accepted)}
+    row |= {name: mean_of(metrics[name]) for name in METRICS}
     return row | delta_columns(differences)
 
 
@@ -125,7 +122,7 @@ def _jumps(loop: Loop) -> list[Verdict]:
         if paper != loop.paper:
             continue
         two = any(rests_on_two(row[2:]) for row in INTERVALS if row[:2] == (paper, mode))
-        each = jumps(accepted_means(loop.rounds(MODES[mode]), loop.corpus.items.difficulty))
+        each = loop.metrics(MODES[mode])["accepted_target_jump"]
         what = f"{paper}, {NAMES[mode]}: absolute target-value jump"
         published = Published(f"{paper}/{mode}/jump", "tab:rq1-summary-app", what, value, share=0.1)
         error = float(np.nanstd(each, ddof=1) / np.sqrt(each.size))

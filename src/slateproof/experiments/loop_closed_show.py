@@ -24,7 +24,7 @@ LEVELS = {
     "utility_probe": "post-test",
     "telemetry_probe": "telemetry",
     "target_jump": "jump, shown",
-    "accepted_jump": "jump, accepted",
+    "accepted_target_jump": "jump, accepted",
     "slate_overlap": "overlap",
 }
 

@@ -15,7 +15,6 @@ import numpy as np
 from slateproof.experiments.core import Experiment, Result, Row, Table, Task
 from slateproof.experiments.figures import Figure, Panel, Series
 from slateproof.experiments.loop_runs import CORPORA, QUICK, Loop, LoopConfig, loops
-from slateproof.experiments.loop_stats import accepted_means
 from slateproof.experiments.verdicts import Ours, Published, Verdict, judge
 from slateproof.simulate import MODES, Mode, mode, paired_bootstrap
 from slateproof.simulate.modes import TERMS
@@ -60,7 +59,7 @@ def run(task: Task) -> Result:
 
 
 def _metrics(loop: Loop, played: Mode) -> dict[str, Floats]:
-    means = accepted_means(loop.rounds(played), loop.corpus.items.difficulty)
+    means = loop.rounds(played).column("accepted_mean")
     there = ~np.isnan(means)
     target = np.where(there, means, 0.0).sum(axis=1) / np.maximum(there.sum(axis=1), 1)
     return loop.metrics(played) | {"accepted_target": np.where(there.any(axis=1), target, np.nan)}

@@ -14,7 +14,7 @@ import numpy as np
 
 from slateproof.experiments.core import Row
 from slateproof.experiments.verdicts import Ours, Published, Verdict, judge
-from slateproof.simulate import Rounds, paired_bootstrap, sign_test
+from slateproof.simulate import paired_bootstrap, sign_test
 from slateproof.types.columns import Floats
 
 __all__ = [
@@ -22,13 +22,11 @@ __all__ = [
     "TWO_SESSIONS",
     "UNITS",
     "Delta",
-    "accepted_means",
     "delta",
     "delta_columns",
     "delta_of",
     "judged",
     "judged_alone",
-    "jumps",
     "mean_of",
     "rests_on_two",
     "standard_error",
@@ -99,22 +97,6 @@ def standard_error(low: float, high: float) -> float:
 def mean_of(values: Floats) -> float:
     """Mean over sessions that have a value; NaN where none has."""
     return float(np.nanmean(values)) if not np.isnan(values).all() else math.nan
-
-
-def accepted_means(rounds: Rounds, difficulty: Floats) -> Floats:
-    """d-bar(A_t): mean difficulty of the attempted items of each session and round, NaN where nothing was attempted."""
-    items, tried = rounds.rectangle("item", -1), rounds.rectangle("attempted", False)
-    count = tried.sum(axis=2)
-    total = np.where(tried, difficulty[np.maximum(items, 0)], 0.0).sum(axis=2)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-
-def jumps(means: Floats) -> Floats:
-    """|d-bar(A_t+1) - d-bar(A_t)| averaged over the pairs of rounds that have both, per session; NaN where there is no pair."""
-    steps = np.abs(np.diff(means, axis=1))
-    there = ~np.isnan(steps)
-    count = there.sum(axis=1)
-    return np.where(count > 0, np.where(there, steps, 0.0).sum(axis=1) / np.maximum(count, 1), np.nan)
 
 
 def rests_on_two(intervals: Sequence[tuple[float, float, float]]) -> bool:

@@ -44,7 +44,9 @@ METRICS: Mapping[str, str] = {
     "utility_probe": "change of mean Rasch P(correct) over the grid",
     "telemetry_probe": "accuracy of the last five rounds minus the first five",
     "target_jump": "mean |d-bar of the next slate - d-bar of this one|",
+    "accepted_target_jump": "the same of the attempted items, over pairs of rounds that both have some",
     "window_rate": "share of rounds with every shown item in the window",
+    "accepted_window_rate": "share of attempted rounds with every attempted item in the window",
     "slate_overlap": "mean Jaccard of consecutive slates",
 }
 """Metrics of every mode; modes with score noise have tau, jaccard and flip against their own clean slates besides."""
@@ -69,7 +71,9 @@ def session_metrics(rounds: Rounds) -> dict[str, Floats]:
         "utility_probe": probe(rounds.column("ability")[:, -1]) - probe(rounds.column("ability_before")[:, 0]),
         "telemetry_probe": _accuracy(tried[:, -tail:], right[:, -tail:]) - _accuracy(tried[:, :tail], right[:, :tail]),
         "target_jump": _mean_step(rounds.column("mean_target")),
+        "accepted_target_jump": _mean_jump(rounds.column("accepted_mean")),
         "window_rate": rounds.column("in_window").mean(axis=1),
+        "accepted_window_rate": _ratio(rounds.column("accepted_in_window").sum(axis=1), a.sum(axis=1)),
         "slate_overlap": _consecutive(rounds.rectangle("item", -1), size),
     }
     if "tau" in rounds.table.column_names:
@@ -88,6 +92,13 @@ def _accuracy(tried: Any, right: Any) -> Floats:
 
 def _mean_step(column: Floats) -> Floats:
     return np.asarray(np.abs(np.diff(column, axis=1)).mean(axis=1)) if column.shape[1] > 1 else np.zeros(column.shape[0])
+
+
+def _mean_jump(means: Floats) -> Floats:
+    """Mean |step| over the pairs of rounds that both have a mean; NaN where there is no pair."""
+    steps = np.abs(np.diff(means, axis=1))
+    there = ~np.isnan(steps)
+    return _ratio(np.where(there, steps, 0.0).sum(axis=1), there.sum(axis=1))
 
 
 def _consecutive(items: Any, size: Any) -> Floats:
@@ -112,7 +123,7 @@ def between(one: Rounds, two: Rounds) -> dict[str, Floats]:
 
 @dataclass(frozen=True, slots=True)
 class Envelopes:
-    """The drift lemma on every pair of consecutive rounds: ``pairs``, those where both windows were kept (``applies``), jumps
+    """The drift lemma on pairs of consecutive rounds: ``pairs``, those where both windows were kept (``applies``), jumps
     beyond the realised envelope |dm| + w_t + w_t+1 and beyond the prospective one eta + 2 Delta_max + w_t + w_t+1 among these,
     rounds with a ``relaxed`` window, and the largest ratio of a jump to its realised envelope.
 
@@ -127,10 +138,15 @@ class Envelopes:
     tightest: float
 
 
-def envelopes(rounds: Rounds, largest_shift: float, window: float) -> Envelopes:
-    """Check the lemma; ``window`` is the configured one, ``largest_shift`` Delta_max."""
-    target, width, mean = (rounds.column(n) for n in ("target", "window", "mean_target"))
-    kept, attempts = rounds.column("in_window"), np.cumsum(rounds.column("round_attempted"), axis=1)
+def envelopes(rounds: Rounds, largest_shift: float, window: float, *, accepted: bool = False) -> Envelopes:
+    """Check the lemma; ``window`` is the configured one, ``largest_shift`` Delta_max.
+
+    With ``accepted`` of the attempted items, as the lemma is stated: pairs of rounds of which either has no attempt are left out,
+    having no mean. Else of all shown items, which says more: whatever is accepted of them stays inside.
+    """
+    of = "accepted_" if accepted else ""
+    target, width, mean = (rounds.column(n) for n in ("target", "window", "accepted_mean" if accepted else "mean_target"))
+    kept, attempts = rounds.column(f"{of}in_window"), np.cumsum(rounds.column("round_attempted"), axis=1)
     before = np.concatenate([np.zeros((rounds.sessions, 1), np.int64), attempts[:, :-1]], axis=1)
     step = np.array([drift.running_mean_step(n) for n in range(rounds.rounds + 1)])
     applies = realised = prospective = 0
@@ -141,7 +157,8 @@ def envelopes(rounds: Rounds, largest_shift: float, window: float) -> Envelopes:
         ahead = drift.envelope(step[before[s, t]], largest_shift, width[s, t], width[s, t + 1])
         applies, realised, prospective = applies + 1, realised + int(moved > bound), prospective + int(moved > ahead)
         tightest = max(tightest, moved / bound)
-    pairs = rounds.sessions * (rounds.rounds - 1)
+    there = ~np.isnan(mean)
+    pairs = int((there[:, 1:] & there[:, :-1]).sum())
     return Envelopes(pairs, applies, realised, prospective, int((width > window).sum()), float(tightest))
 
 

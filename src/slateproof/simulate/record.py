@@ -28,7 +28,10 @@ SCALARS = (
     "target", "window", "margin", "mean_target", "worst_distance", "knowledge", "engagement", "uncertainty", "target_shift",
     "exploration", "diversity", "ability_before", "ability", "latent_engagement", "fatigue",
 )  # fmt: skip
-"""Float columns of a round."""
+"""Float columns of a round that always have a value."""
+
+ACCEPTED = ("accepted_mean", "accepted_distance")
+"""Of the attempted items, which are the paper's accepted ones: d-bar(A_t), largest |d - m|; NaN where nothing was attempted."""
 
 NOISE = ("tau", "jaccard")
 
@@ -79,7 +82,7 @@ class Recorder:
     def __init__(self, plan: Plan, world: World, largest: int, noisy: bool) -> None:
         self._plan, self._world = plan, world
         shape = (plan.rounds, len(plan.sessions))
-        self._scalars = {name: np.zeros(shape) for name in SCALARS + (NOISE if noisy else ())}
+        self._scalars = {name: np.zeros(shape) for name in SCALARS + ACCEPTED + (NOISE if noisy else ())}
         self._flags = {name: np.zeros(shape, np.bool_) for name in ("round_attempted", "round_correct", "proved", "same_slate")}
         self._size = np.zeros(shape, np.int64)
         self._items = np.full((*shape, largest), -1, np.int64)
@@ -101,6 +104,10 @@ class Recorder:
         away = np.abs(shown.difficulty - slates.target[:, None])
         put["worst_distance"][t] = np.where(shown.there, away, 0.0).max(axis=1)
         put["mean_target"][t] = np.where(shown.there, shown.difficulty, 0.0).sum(axis=1) / levers.size
+        tried, count = response.attempted, response.attempted.sum(axis=1)
+        mean = np.where(tried, shown.difficulty, 0.0).sum(axis=1) / np.maximum(count, 1)
+        put["accepted_mean"][t] = np.where(count > 0, mean, np.nan)
+        put["accepted_distance"][t] = np.where(count > 0, np.where(tried, away, 0.0).max(axis=1), np.nan)
         for name in ("knowledge", "engagement", "uncertainty"):
             put[name][t] = getattr(states, name)
         for name in ("target_shift", "exploration", "diversity"):
@@ -111,7 +118,10 @@ class Recorder:
             put["tau"][t], put["jaccard"][t], self._flags["same_slate"][t] = same.tau, same.jaccard, same.same
 
     def rounds(self, mode: Mode, constants: Preset, ledger: Ledger | None) -> Rounds:
-        """The table. ``in_window`` is |d - m| <= window for every shown item: by construction for SCPO, an event elsewhere."""
+        """The table. ``in_window`` is |d - m| <= window for every shown item: by construction for SCPO, an event elsewhere.
+
+        ``accepted_in_window`` says so of the attempted items, and false where there are none.
+        """
         plan, rounds = self._plan, self._plan.rounds
         who = plan.sessions
         columns: dict[str, Any] = {
@@ -129,8 +139,13 @@ class Recorder:
         scalars = {name: _flat(value) for name, value in self._scalars.items()}
         window = constants.window if mode.selector == "top-k" else scalars["window"]
         scalars["window"] = np.broadcast_to(window, scalars["target"].shape).copy()
-        columns |= flags | {"in_window": scalars["worst_distance"] <= scalars["window"]} | scalars
-        columns["margin"] = pa.array(scalars["margin"], mask=~np.isfinite(scalars["margin"]))
+        kept = {
+            "in_window": scalars["worst_distance"] <= scalars["window"],
+            "accepted_in_window": scalars["accepted_distance"] <= scalars["window"],
+        }
+        columns |= flags | kept | scalars
+        for name in ("margin", *ACCEPTED):
+            columns[name] = pa.array(scalars[name], mask=~np.isfinite(scalars[name]))
         notes = {} if ledger is None else {LEDGER: json.dumps(ledger.to_dict(), sort_keys=True)}
         return Rounds(mode.name, len(who), rounds, pa.table(columns).replace_schema_metadata(notes))
 

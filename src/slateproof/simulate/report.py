@@ -26,14 +26,16 @@ SETTINGS = ("correctness", "utility_probe", "uptake")
 
 @dataclass(frozen=True, slots=True)
 class ModeReport:
-    """One mode: means over sessions, envelopes, gaps between engagement groups, and the privacy regime of what it consumed.
+    """One mode: means over sessions, envelopes of ``accepted`` and of ``shown`` items, gaps between engagement groups, and the
+    privacy regime of what it consumed.
 
     Scope: see the module.
     """
 
     mode: str
     means: dict[str, float]
-    envelopes: Envelopes
+    accepted: Envelopes
+    shown: Envelopes
     gaps: dict[str, float]
     regime: str
     epsilon: float | None
@@ -99,8 +101,8 @@ def report_on(
     start = np.array([one.profile.engagement for one in plan.sessions])
     modes = tuple(
         ModeReport(
-            name, {m: _mean(v) for m, v in metrics[name].items()}, envelopes(rounds, shifts[name], window),
-            _gaps(metrics[name], start), *scopes[name],
+            name, {m: _mean(v) for m, v in metrics[name].items()}, envelopes(rounds, shifts[name], window, accepted=True),
+            envelopes(rounds, shifts[name], window), _gaps(metrics[name], start), *scopes[name],
         )
         for name, rounds in played.items()
     )  # fmt: skip

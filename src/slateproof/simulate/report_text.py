@@ -58,11 +58,13 @@ def _settings(report: Report) -> list[str]:
 
 
 def _drift(modes: tuple[ModeReport, ...]) -> list[str]:
-    head = ["mode", "pairs", "kept", "beyond realised", "beyond prospective", "relaxed rounds", "scope"]
+    """Of accepted items, as the lemma is stated, and of all shown."""
+    head = ["mode", "items", "pairs", "kept", "beyond realised", "beyond prospective", "relaxed rounds", "scope"]
     rows = []
     for one in modes:
-        e = one.envelopes
-        rows.append([one.mode, *map(str, (e.pairs, e.applies, e.beyond_realised, e.beyond_prospective, e.relaxed)), _claim(one)])
+        for what, e in (("accepted", one.accepted), ("shown", one.shown)):
+            counts = map(str, (e.pairs, e.applies, e.beyond_realised, e.beyond_prospective, e.relaxed))
+            rows.append([one.mode, what, *counts, _claim(one)])
     return _table(head, rows)
 
 

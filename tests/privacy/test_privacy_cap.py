@@ -108,6 +108,8 @@ def test_nothing_in_nothing_out() -> None:
         ({"rounds": [1, 2]}, "rounds"),
         ({"users": [1.5, 2, 3]}, "users"),
         ({"rounds": [1, True, 2]}, "rounds"),
+        ({"users": ["a", "b", "\ud800"]}, "users"),
+        ({"rounds": ["\udfff", "b", "c"]}, "rounds"),
     ],
 )
 def test_refusals(kwargs: dict[str, object], field: str) -> None:

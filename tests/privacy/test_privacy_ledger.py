@@ -112,6 +112,55 @@ def test_little_noise_stays_cheap_and_bounded() -> None:
     assert 1000 < poisson(0.02, 0.02, 20).epsilon(DELTA) < 1e5
 
 
+@pytest.mark.parametrize("noise", [1e-9, 1e-4, 1e-3, 1e4, 1e9])
+@pytest.mark.parametrize("count", [1, 20])
+def test_extreme_noise_has_a_bound_that_holds(noise: float, count: int) -> None:
+    """Sampling costs no more than none, and no less than one draw of the unit that is sampled with its rate."""
+    ledger, plain = poisson(0.02, noise, count), pv.Ledger()
+    plain.record_gaussian(noise_multiplier=noise, count=count)
+    assert 0.0 <= ledger.epsilon(DELTA) <= plain.epsilon(DELTA) * (1 + 1e-9)
+    assert ledger.epsilon(DELTA) >= (1000 if noise < 1 else 0)
+    assert math.isfinite(plain.epsilon(DELTA, "rdp"))
+
+
+def test_conditions_come_with_the_release_and_stay() -> None:
+    ledger = pv.Ledger()
+    ledger.record_gaussian(noise_multiplier=1.0)
+    assert ledger.conditions == ()
+    old = ledger.to_dict()
+    assert set(old) == {"format", "unit", "neighbouring", "population", "releases"}, "ledgers written before stay what they were"
+    assert pv.Ledger.from_dict(old).digest == ledger.digest
+    before = ledger.digest
+    ledger.record_poisson_gaussian(sampling_rate=0.1, noise_multiplier=1.0, given=["state"])
+    ledger.record_streaming(noise_multiplier=1.0, span=(0, 1), given=("history", "state"))
+    ledger.record_gaussian(noise_multiplier=1.0)
+    assert ledger.conditions == ("history", "state")
+    assert "given history, state" in repr(ledger)
+    free = pv.Ledger.from_dict({key: value for key, value in ledger.to_dict().items() if key != "conditions"})
+    assert len({before, ledger.digest, free.digest}) == 3
+
+
+def test_a_refused_release_conditions_nothing() -> None:
+    ledger = pv.Ledger()
+    ledger.record_streaming(noise_multiplier=1.0, span=(0, 5))
+    for bad in ({"span": (2, 3), "given": ("state",)}, {"span": (5, 6), "given": "state"}, {"span": (5, 6), "given": ("",)}):
+        with pytest.raises(InvalidInput):
+            ledger.record_streaming(noise_multiplier=1.0, **bad)  # type: ignore[arg-type]
+    assert (ledger.conditions, len(ledger)) == ((), 1)
+
+
+def test_ledgers_about_different_records_do_not_merge() -> None:
+    rows, days = pv.Ledger(record="five rows of one user"), pv.Ledger(record="a fortnight of one user")
+    assert rows.merge(pv.Ledger()).record == pv.Ledger().merge(rows).record == "five rows of one user"
+    assert pv.Ledger.from_dict(rows.to_dict()).record == rows.record
+    with pytest.raises(InvalidInput, match="must be that of the first ledger") as caught:
+        rows.merge(days)
+    assert caught.value.field == "record"
+    for other in (None, {}, "ledger"):
+        with pytest.raises(InvalidInput, match="must be a Ledger"):
+            rows.merge(other)  # type: ignore[arg-type]
+
+
 def test_a_stream_costs_its_noisiest_use_only_and_streams_add_up() -> None:
     ledger = pv.Ledger()
     for step, noise in enumerate((3.0, 1.2, 2.0)):
@@ -283,6 +332,9 @@ def test_a_delta_above_one_over_population_warns() -> None:
         (lambda one: one.record_gaussian(noise_multiplier=0.0), "noise_multiplier"),
         (lambda one: one.record_gaussian(noise_multiplier=-1.0), "noise_multiplier"),
         (lambda one: one.record_gaussian(noise_multiplier=math.nan), "noise_multiplier"),
+        (lambda one: one.record_gaussian(noise_multiplier=1e-200), "noise_multiplier"),
+        (lambda one: one.record_gaussian(noise_multiplier=1e200), "noise_multiplier"),
+        (lambda one: one.record_gaussian(noise_multiplier=1.0, given="state"), "conditions"),
         (lambda one: one.record_gaussian(noise_multiplier=1.0, count=0), "count"),
         (lambda one: one.record_gaussian(noise_multiplier=1.0, count=2.0), "count"),
         (lambda one: one.record_gaussian(noise_multiplier=1.0, count=True), "count"),
@@ -328,6 +380,11 @@ def test_damaged_json_is_refused_by_name() -> None:
         ({key: value for key, value in good.items() if key != "unit"}, "ledger"),
         ({**good, "releases": {}}, "releases"),
         ({**good, "releases": [{**line, "kind": "laplace"}]}, "releases"),
+        ({**good, "releases": [{**line, "kind": ["a"]}]}, "releases"),
+        ({**good, "conditions": "state"}, "conditions"),
+        ({**good, "record": 3}, "record"),
+        ({**good, "unit": ["round"]}, "unit"),
+        ({**good, 7: 1}, "ledger"),
         ({**good, "releases": [{**line, "clip": 1.0}]}, "releases"),
         ({**good, "releases": [{"kind": "gaussian", "count": 1}]}, "releases"),
         ({**good, "releases": [{**line, "noise_multiplier": 0.0}]}, "noise_multiplier"),

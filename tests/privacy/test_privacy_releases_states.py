@@ -34,6 +34,26 @@ def test_tree_sensitivity_and_error_are_the_textbook_s(ticks: int) -> None:
     assert [(row > 0).sum() for row in tree.decoder] == [t.bit_count() for t in range(1, ticks + 1)]
 
 
+@pytest.mark.parametrize("ticks", [1, 20, 200])
+def test_the_square_root_is_that_of_jax_privacy(ticks: int) -> None:
+    toeplitz = pytest.importorskip("jax_privacy.matrix_factorization.toeplitz")
+    theirs = toeplitz.optimal_max_error_strategy_coefs(ticks)
+    ours = pv.Factorisation.square_root(ticks)
+    np.testing.assert_allclose(ours.encoder[:, 0], np.asarray(theirs), rtol=1e-5)
+    assert ours.sensitivity("round") ** 2 == pytest.approx(float(toeplitz.sensitivity_squared(theirs)), rel=1e-5)
+
+
+def test_what_was_checked_cannot_be_written_to() -> None:
+    decoder, encoder = np.eye(2), np.tri(2)
+    made = pv.Factorisation("mine", decoder, encoder)
+    encoder[1, 0] = decoder[0, 0] = 9.0
+    assert made.sensitivity("round") == pytest.approx(np.sqrt(2.0))
+    with pytest.raises(ValueError, match="read-only"):
+        made.encoder[0, 0] = 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        made.decoder[0, 0] = 0.0
+
+
 def test_square_root_coefficients_are_central_binomials() -> None:
     found = pv.Factorisation.square_root(30).encoder[:, 0]
     np.testing.assert_allclose(found, [math.comb(2 * k, k) / 4**k for k in range(30)], rtol=1e-12)

@@ -111,6 +111,27 @@ def test_a_user_ledger_needs_no_lift_and_replace_one_has_no_group() -> None:
         pv.user_level_at(pv.Ledger(neighbouring="replace-one"), delta=DELTA, max_rounds_per_user=2)
 
 
+@pytest.mark.parametrize("ledger", [None, {}, 1.0])
+def test_a_group_needs_a_ledger(ledger: object) -> None:
+    with pytest.raises(InvalidInput, match="must be a Ledger"):
+        pv.user_level_at(ledger, delta=DELTA, max_rounds_per_user=2)  # type: ignore[arg-type]
+
+
+def test_a_target_that_no_noise_meets_has_no_smallest_noise() -> None:
+    """Sampled with rate .01, a release in clear is (0, .01)-DP already."""
+    with pytest.raises(InvalidInput, match="without noise") as caught:
+        pv.noise_for(epsilon=1.0, delta=0.02, steps=1, sampling_rate=0.01)
+    assert caught.value.field == "delta"
+    assert pv.noise_for(epsilon=1.0, delta=0.009, steps=1, sampling_rate=0.01) > 0
+
+
+@pytest.mark.parametrize("epsilon", [1e30, 1e-16])
+def test_a_target_beyond_every_noise_is_refused_by_name(epsilon: float) -> None:
+    with pytest.raises(InvalidInput, match="noise multiplier") as caught:
+        pv.noise_for(epsilon=epsilon, delta=1e-20, steps=1, sampling_rate=None)
+    assert caught.value.field == "epsilon"
+
+
 def test_a_group_of_a_non_private_ledger_has_no_budget() -> None:
     ledger = pv.Ledger()
     ledger.record_non_private("noise off")

@@ -27,6 +27,9 @@ RELATIONS = (ADD_OR_REMOVE, REPLACE)
 _COARSE, _FINE = 1e-2, 1e-4
 _TYPICAL_DELTA = 1e-5  # only to guess the size of the loss
 
+# Privacy losses beyond this overflow the transforms of dp-accounting; an epsilon of that size promises nothing either way.
+_LARGEST = 1e5
+
 
 def curve(releases: Sequence[Release], neighbouring: str, accountant: str, group: int = 1) -> Curve:
     """The curve of all ``releases`` together, adaptively composed.
@@ -124,10 +127,14 @@ def _rdp(precision: float, sampled: dict[tuple[float, float], int], neighbouring
 def _pld(precision: float, sampled: dict[tuple[float, float], int], neighbouring: str, group: int) -> Curve:
     """Privacy loss distributions, on a grid that grows with the loss: else little noise would fill the memory.
 
-    The grid only sets how tight the bound is, never whether it holds, so a first, coarse pass may choose it.
+    The grid only sets how tight the bound is, never whether it holds, so a first, coarse pass may choose it. Where even the same
+    releases without sampling cost more than any grid can hold, their closed form is the answer: sampling never adds to the loss.
     """
     unsampled = precision + math.fsum(count / noise**2 for (_, noise), count in sampled.items())
-    most = _closed_form(group**2 * unsampled, neighbouring)(_TYPICAL_DELTA)
+    without = _closed_form(group**2 * unsampled, neighbouring)
+    most = without(_TYPICAL_DELTA)
+    if most > _LARGEST:
+        return without
     rough = _pld_accountant(precision, sampled, neighbouring, group, _COARSE * max(1.0, most / 100.0)).get_epsilon(_TYPICAL_DELTA)
     width = _FINE * max(1.0, 5.0 * min(float(rough), most))
     accountant = _pld_accountant(precision, sampled, neighbouring, group, width)

@@ -33,9 +33,10 @@ def assess(inputs: Mapping[str, Any], ledger: Ledger | None, delta: float = 1e-5
     2. Else a conditioned input: "conditional". The figure leaves the conditioned inputs out.
     3. Else "end-to-end".
 
-    Three declarations are not taken at their word. ``dp-output`` counts as conditioned while no release is recorded, and as
-    non-private when the ledger has a non-private one. ``shown`` as ``dp-output`` counts as whatever the weakest other input is,
-    because it remembers slates that read it.
+    Four declarations are not taken at their word. ``dp-output`` counts as conditioned while no release is recorded, as
+    conditioned too where a release read other protected records as they are (``Ledger.conditions``), and as non-private when the
+    ledger has a non-private one. ``shown`` as ``dp-output`` counts as whatever the weakest other input is, because it remembers
+    slates that read it.
 
     The figure is the ledger's at ``delta``, plus the budget of every accounted input (basic composition: epsilons add, deltas
     add). With ``max_rounds_per_user`` it is also lifted to the user; the cap must have been enforced (``cap_contributions``).
@@ -47,6 +48,8 @@ def assess(inputs: Mapping[str, Any], ledger: Ledger | None, delta: float = 1e-5
     delta = check_delta(delta)
     cap = None if max_rounds_per_user is None else whole(max_rounds_per_user, "max_rounds_per_user")
     ledger = Ledger() if ledger is None else ledger
+    if not isinstance(ledger, Ledger):
+        raise InvalidInput("ledger", "must be a Ledger or None", type(ledger).__name__)
     counted, because = _counted(declared, ledger)
     unprotected = tuple(name for name, kind in counted.items() if kind in ("conditioned", "non-private"))
     regime = _regime(counted, ledger)
@@ -67,6 +70,7 @@ def assess(inputs: Mapping[str, Any], ledger: Ledger | None, delta: float = 1e-5
         notes=_notes(declared, unprotected, ledger, total, lifted, cap),
         releases=tuple(str(one) for one in ledger.releases),
         ledger_digest=ledger.digest if len(ledger) else None,
+        conditions=ledger.conditions,
     )
 
 
@@ -102,6 +106,12 @@ def _counted(declared: Mapping[str, Status], ledger: Ledger) -> tuple[dict[str, 
         elif one.kind == "dp-output" and not len(ledger):
             counted[name] = "conditioned"
             lines[name] = f"{name}: declared dp-output, but no release is recorded; counts as conditioned until a ledger shows one"
+        elif one.kind == "dp-output" and ledger.conditions:
+            counted[name] = "conditioned"
+            lines[name] = (
+                f"{name}: declared dp-output, but the ledger's releases read {', '.join(ledger.conditions)} of other protected "
+                "records as they are; counts as conditioned"
+            )
     if counted["shown"] == "dp-output":
         for weak in ("non-private", "conditioned"):
             names = [name for name, kind in counted.items() if kind == weak]
@@ -142,9 +152,12 @@ def _improve(regime: Regime, declared: Mapping[str, Status], counted: Mapping[st
     """What the next better regime needs: first whatever ends the claim, and only without it whatever conditions it."""
     weak = {"anchored": "non-private", "conditional": "conditioned"}.get(regime)
     lines = []
-    missing = [name for name, kind in counted.items() if kind == weak and declared[name].kind == "dp-output" and not len(ledger)]
+    resting = [name for name, kind in counted.items() if kind == weak and declared[name].kind == "dp-output"]
+    missing = resting if not len(ledger) else []
     if ledger.non_private is not None:
         lines.append("ledger: train again with the noise on and a new ledger; a non-private release cannot be taken back")
+    if resting and regime == "conditional" and ledger.conditions:
+        lines.append(f"ledger: train so that no release reads {', '.join(ledger.conditions)} of other records (side inputs fixed)")
     for name in sorted((one for one, kind in counted.items() if kind == weak), key=lambda one: one == "shown"):
         if declared[name].kind != "dp-output":
             lines.append(better(name))
@@ -166,12 +179,19 @@ def _notes(
     notes = []
     if unprotected:
         notes.append(f"traces hold {', '.join(unprotected)} in clear: keep them as you keep the protected data")
+    if total is not None and ledger.conditions:
+        notes.append(f"the ledger's epsilon holds with {', '.join(ledger.conditions)} of other protected records held fixed")
     if any(one.kind == "accounted" for one in declared.values()):
         notes.append(f"accounted budgets are added as declared: they must be per {ledger.unit}, {ledger.neighbouring}")
     if ledger.neighbouring != ADD_OR_REMOVE:
         notes.append("replace-one figures do not compare with the usual add-or-remove-one figures")
     if total is not None and ledger.population is not None and total > 1.0 / ledger.population:
         notes.append(f"delta {total:g} is above 1/population ({1.0 / ledger.population:g}): it allows publishing a {ledger.unit}")
+    if lifted is not None and lifted.max_rounds_per_user is not None and ledger.neighbouring != ADD_OR_REMOVE:
+        notes.append(
+            f"the user-level figure is for up to {lifted.max_rounds_per_user} rounds of a user replaced one by one; it says "
+            "nothing about a user who is added or removed"
+        )
     if lifted is not None and lifted.max_rounds_per_user is not None and lifted.delta > 1e-3:
         notes.append(
             f"the lifted delta {lifted.delta:.3g} promises next to nothing: see user_level_at, or clip and sample whole users"

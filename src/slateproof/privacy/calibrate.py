@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from slateproof.errors import InvalidInput
-from slateproof.privacy.events import whole
+from slateproof.privacy.events import LEAST_NOISE, MOST_NOISE, whole
 from slateproof.privacy.ledger import Ledger, check_delta
 from slateproof.types.columns import finite_scalar
 
@@ -23,7 +23,8 @@ def noise_for(*, epsilon: float, delta: float, steps: int, sampling_rate: float 
 
     ``sampling_rate`` is the rate of a Poisson sampler; None means that every unit may be in every release, without
     amplification (with ``steps=1``, also the streaming use of a unit that is read once). Add-or-remove-one, by bisection over
-    the PLD curve.
+    the PLD curve. Refuses a ``delta`` that is not below the chance of a unit to be sampled at all: releases in clear meet it, and
+    no noise is the smallest. Refuses an ``epsilon`` that needs noise beyond what a ledger records.
 
     Scope: a plan. The claim comes from the ledger, after the steps have run.
     """
@@ -32,6 +33,8 @@ def noise_for(*, epsilon: float, delta: float, steps: int, sampling_rate: float 
     steps = whole(steps, "steps")
     if sampling_rate is not None:
         sampling_rate = _positive(sampling_rate, "sampling_rate", 1.0)
+        if sampling_rate < 1.0 and delta >= -math.expm1(steps * math.log1p(-sampling_rate)):
+            raise InvalidInput("delta", "lets the target be met without noise: a unit is hardly ever sampled", delta)
 
     def enough(noise: float) -> bool:
         ledger = Ledger()
@@ -44,9 +47,13 @@ def noise_for(*, epsilon: float, delta: float, steps: int, sampling_rate: float 
     high = 1.0
     while not enough(high):
         high *= 2.0
+        if high > MOST_NOISE:
+            raise InvalidInput("epsilon", f"would need a noise multiplier above {MOST_NOISE:g}", target)
     low = high / 2.0
     while enough(low):
         low, high = low / 2.0, low
+        if low < LEAST_NOISE:
+            raise InvalidInput("epsilon", f"is met with a noise multiplier below {LEAST_NOISE:g}", target)
     while high / low > 1.0 + _TOLERANCE:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if enough(middle) else (middle, high)

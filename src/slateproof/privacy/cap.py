@@ -114,6 +114,8 @@ def _numbered(ids: Iterable[Any], field: str) -> tuple[Ints, list[ItemId]]:
     """A number per row, in order of first appearance, and the distinct ids."""
     numbers: dict[ItemId, int] = {}
     rows = [numbers.setdefault(one, len(numbers)) for one in as_ids(ids, field=field)]
+    for one in numbers:
+        _canonical(one, field)
     return np.array(rows, np.int64), list(numbers)
 
 
@@ -132,7 +134,10 @@ def _hashes(table: _Rounds, chosen: Ints, key: bytes) -> tuple[NDArray[np.uint64
     return halves[:, 0], halves[:, 1]
 
 
-def _canonical(item: ItemId) -> bytes:
-    """Prefix-free bytes of an id: type, length, content."""
-    content = item.to_bytes(8, "little", signed=True) if isinstance(item, int) else item.encode()
+def _canonical(item: ItemId, field: str = "id") -> bytes:
+    """Prefix-free bytes of an id: type, length, content. Refuses text without a UTF-8 form (half a surrogate pair)."""
+    try:
+        content = item.to_bytes(8, "little", signed=True) if isinstance(item, int) else item.encode()
+    except UnicodeEncodeError as why:
+        raise InvalidInput(field, "must be text with a UTF-8 form", ascii(item)) from why
     return (b"i" if isinstance(item, int) else b"s") + len(content).to_bytes(8, "little") + content

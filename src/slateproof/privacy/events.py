@@ -18,7 +18,19 @@ import numpy as np
 from slateproof.errors import InvalidInput
 from slateproof.types.columns import finite_scalar
 
-__all__ = ["Gaussian", "NonPrivate", "PoissonGaussian", "Release", "Streaming", "release", "whole"]
+__all__ = [
+    "LEAST_NOISE",
+    "MOST_NOISE",
+    "Gaussian",
+    "NonPrivate",
+    "PoissonGaussian",
+    "Release",
+    "Streaming",
+    "noise",
+    "release",
+    "text",
+    "whole",
+]
 
 
 def whole(value: Any, field: str, low: int = 1) -> int:
@@ -30,14 +42,20 @@ def whole(value: Any, field: str, low: int = 1) -> int:
     return int(value)
 
 
-def _noise(value: Any) -> float:
+LEAST_NOISE, MOST_NOISE = 1e-9, 1e9
+"""Noise multipliers that are recorded: beyond these no accountant computes, and no mechanism is meant."""
+
+
+def noise(value: Any) -> float:
+    """``value`` as a noise multiplier: positive, between 1e-9 and 1e9."""
     number = finite_scalar(value, "noise_multiplier", 0.0)
     if number == 0.0:
         raise InvalidInput("noise_multiplier", "must be positive: a release without noise goes to record_non_private", number)
-    return number
+    return finite_scalar(number, "noise_multiplier", LEAST_NOISE, MOST_NOISE)
 
 
-def _text(value: Any, field: str) -> str:
+def text(value: Any, field: str) -> str:
+    """``value``, which must be a text that is not empty."""
     if not isinstance(value, str) or not value.strip():
         raise InvalidInput(field, "must be a text that is not empty", value)
     return value
@@ -52,7 +70,7 @@ class Gaussian:
     count: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise_multiplier", _noise(self.noise_multiplier))
+        object.__setattr__(self, "noise_multiplier", noise(self.noise_multiplier))
         object.__setattr__(self, "count", whole(self.count, "count"))
 
     def __str__(self) -> str:
@@ -73,7 +91,7 @@ class PoissonGaussian:
         if rate == 0.0:
             raise InvalidInput("sampling_rate", "must be positive: a release of nothing is not a release", rate)
         object.__setattr__(self, "sampling_rate", rate)
-        object.__setattr__(self, "noise_multiplier", _noise(self.noise_multiplier))
+        object.__setattr__(self, "noise_multiplier", noise(self.noise_multiplier))
         object.__setattr__(self, "count", whole(self.count, "count"))
 
     def __str__(self) -> str:
@@ -92,12 +110,12 @@ class Streaming:
     count: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise_multiplier", _noise(self.noise_multiplier))
+        object.__setattr__(self, "noise_multiplier", noise(self.noise_multiplier))
         object.__setattr__(self, "start", whole(self.start, "span", 0))
         object.__setattr__(self, "stop", whole(self.stop, "span", 0))
         if self.stop <= self.start:
             raise InvalidInput("span", "must hold at least one unit: start < stop", (self.start, self.stop))
-        _text(self.stream, "stream")
+        text(self.stream, "stream")
         count = whole(self.count, "count")
         if count > self.stop - self.start:
             raise InvalidInput("count", "disjoint releases cannot outnumber the units of the span", count)
@@ -119,7 +137,7 @@ class NonPrivate:
     count: int = 1
 
     def __post_init__(self) -> None:
-        _text(self.reason, "reason")
+        text(self.reason, "reason")
         object.__setattr__(self, "count", whole(self.count, "count"))
 
     def __str__(self) -> str:
@@ -138,7 +156,7 @@ def to_dict(event: Release) -> dict[str, Any]:
 
 def release(value: Any) -> Release:
     """The release that ``to_dict`` wrote; refuses an unknown kind, and missing or unknown keys, by name."""
-    if not isinstance(value, Mapping) or value.get("kind") not in _BY_KIND:
+    if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str) or value["kind"] not in _BY_KIND:
         raise InvalidInput("releases", f"must be tables of a kind among {', '.join(_BY_KIND)}", value)
     kind = _BY_KIND[value["kind"]]
     given = {key: one for key, one in value.items() if key != "kind"}

@@ -8,14 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from slateproof.errors import InvalidInput, SlateproofWarning
 from slateproof.privacy import events
 from slateproof.privacy.accountants import ACCOUNTANTS, ADD_OR_REMOVE, RELATIONS, Curve, curve, dp_event
-from slateproof.privacy.events import Gaussian, NonPrivate, PoissonGaussian, Release, Streaming, whole
+from slateproof.privacy.events import Gaussian, NonPrivate, PoissonGaussian, Release, Streaming, text, whole
 from slateproof.types.columns import finite_scalar
 
 __all__ = ["UNITS", "Ledger", "check_delta"]
@@ -40,28 +40,41 @@ class Ledger:
     which must also be the unit whose contribution was clipped. ``neighbouring`` is "add-or-remove-one" or "replace-one".
     ``population`` is the number of units, where it is known and may be stated: a ``delta`` above 1/population then warns.
 
+    ``record`` says in words what one record is ("up to 5 consecutive rows of one user"); ledgers that say different things do
+    not merge, because their sensitivities are about different things.
+
     Releases compose adaptively: a later one may depend on the outputs of earlier ones, its noise and rate may not depend on the
     protected data. Nothing can be taken out again, and there is no entry for a step that was only configured.
 
-    Scope: end-to-end for the recorded releases alone.
+    ``conditions`` names what releases read of *other* protected records as it was, without paying for it (the ``given`` of a
+    recording): the state that a round was served under, say. While there is one, epsilon holds with that held fixed, and
+    ``assess`` counts what rests on the ledger as conditioned.
+
+    Scope: end-to-end for the recorded releases alone, where ``conditions`` is empty; else conditional on what it names.
     """
 
-    __slots__ = ("_curves", "_places", "_releases", "neighbouring", "population", "unit")
+    __slots__ = ("_conditions", "_curves", "_places", "_releases", "neighbouring", "population", "record", "unit")
 
     unit: str
     neighbouring: str
     population: int | None
+    record: str | None
+    _conditions: tuple[str, ...]
     _releases: list[Release]
     _places: dict[Release | str, int]
     _curves: dict[str, Curve]
 
-    def __init__(self, unit: str = "round", neighbouring: str = ADD_OR_REMOVE, population: int | None = None) -> None:
+    def __init__(
+        self, unit: str = "round", neighbouring: str = ADD_OR_REMOVE, population: int | None = None, record: str | None = None
+    ) -> None:
         for field, value, known in (("unit", unit, UNITS), ("neighbouring", neighbouring, RELATIONS)):
-            if value not in known:
+            if not isinstance(value, str) or value not in known:
                 raise InvalidInput(field, f"must be one of {', '.join(known)}", value)
         self.unit = unit
         self.neighbouring = neighbouring
         self.population = None if population is None else whole(population, "population")
+        self.record = None if record is None else text(record, "record")
+        self._conditions = ()
         self._releases = []
         self._places = {}
         self._curves = {}
@@ -72,6 +85,11 @@ class Ledger:
         return tuple(self._releases)
 
     @property
+    def conditions(self) -> tuple[str, ...]:
+        """What the releases read of other protected records as it was, sorted; empty where they read nothing of the kind."""
+        return self._conditions
+
+    @property
     def non_private(self) -> str | None:
         """The reason of the first release without a DP mechanism, or None."""
         return next((one.reason for one in self._releases if isinstance(one, NonPrivate)), None)
@@ -80,21 +98,29 @@ class Ledger:
         return sum(one.count for one in self._releases)
 
     def __repr__(self) -> str:
-        return f"Ledger(unit={self.unit!r}, neighbouring={self.neighbouring!r}, {len(self)} releases)"
+        given = f", given {', '.join(self.conditions)}" if self.conditions else ""
+        return f"Ledger(unit={self.unit!r}, neighbouring={self.neighbouring!r}, {len(self)} releases{given})"
 
-    def record_gaussian(self, *, noise_multiplier: float, count: int = 1) -> None:
-        """``count`` releases with Gaussian noise, each of which may read every unit. No amplification."""
-        self._add(Gaussian(noise_multiplier, count))
+    def record_gaussian(self, *, noise_multiplier: float, count: int = 1, given: Sequence[str] = ()) -> None:
+        """``count`` releases with Gaussian noise, each of which may read every unit; no amplification.
 
-    def record_poisson_gaussian(self, *, sampling_rate: float, noise_multiplier: float, count: int = 1) -> None:
+        ``given``: see ``conditions``.
+        """
+        self._add(Gaussian(noise_multiplier, count), given)
+
+    def record_poisson_gaussian(
+        self, *, sampling_rate: float, noise_multiplier: float, count: int = 1, given: Sequence[str] = ()
+    ) -> None:
         """``count`` releases with Gaussian noise, each on a fresh Poisson sample of the units that nobody gets to see.
 
         Only for a sampler that included every unit independently with this rate. A shuffled epoch, a batch of fixed size or
-        "the rounds that just came in" are none.
+        "the rounds that just came in" are none. ``given``: see ``conditions``.
         """
-        self._add(PoissonGaussian(sampling_rate, noise_multiplier, count))
+        self._add(PoissonGaussian(sampling_rate, noise_multiplier, count), given)
 
-    def record_streaming(self, *, noise_multiplier: float, span: tuple[int, int], stream: str = "stream") -> None:
+    def record_streaming(
+        self, *, noise_multiplier: float, span: tuple[int, int], stream: str = "stream", given: Sequence[str] = ()
+    ) -> None:
         """One Gaussian release on the units with numbers ``span[0]`` to ``span[1] - 1``, used here and never again.
 
         Parallel composition without amplification: T releases of one stream over disjoint units cost one unit what the
@@ -107,11 +133,12 @@ class Ledger:
         (c) what was clipped is the ledger's unit.
 
         A release may depend on the outputs of earlier ones. Streams compose with each other and with all else sequentially.
+        ``given``: see ``conditions``.
         """
         if not isinstance(span, (tuple, list)) or len(span) != 2:
             raise InvalidInput("span", "must be a pair (start, stop) of arrival numbers", span)
         event = Streaming(noise_multiplier, span[0], span[1], stream)
-        self._add(event)
+        self._add(event, given)
 
     def record_non_private(self, reason: str, count: int = 1) -> None:
         """``count`` releases without a DP mechanism, such as a training step with the noise off; epsilon is infinite from here."""
@@ -143,27 +170,36 @@ class Ledger:
     def merge(self, other: Ledger) -> Ledger:
         """A new ledger with the releases of both, composed sequentially.
 
-        Refuses another unit, neighbouring relation or population, and streams of one name whose spans overlap.
+        Both must mean the same record, which only their owner knows: a ledger of rounds of five rows and one of rounds of a
+        fortnight do not add up. Refuses another unit, neighbouring relation, population or ``record``, and streams of one name
+        whose spans overlap. What one says of population or record and the other does not, is kept.
         """
+        if not isinstance(other, Ledger):
+            raise InvalidInput("ledger", "must be a Ledger", type(other).__name__)
         for field in ("unit", "neighbouring"):
             if getattr(self, field) != getattr(other, field):
                 raise InvalidInput(field, f"must be that of the first ledger ({getattr(self, field)})", getattr(other, field))
-        if None not in (self.population, other.population) and self.population != other.population:
-            raise InvalidInput("population", f"must be that of the first ledger ({self.population})", other.population)
-        merged = Ledger(self.unit, self.neighbouring, self.population or other.population)
+        for field in ("population", "record"):
+            mine, theirs = getattr(self, field), getattr(other, field)
+            if None not in (mine, theirs) and mine != theirs:
+                raise InvalidInput(field, f"must be that of the first ledger ({mine})", theirs)
+        merged = Ledger(self.unit, self.neighbouring, self.population or other.population, self.record or other.record)
+        merged._condition((*self._conditions, *other._conditions))
         streaming = [one for one in (*self._releases, *other._releases) if isinstance(one, Streaming)]
         rest = [one for one in (*self._releases, *other._releases) if not isinstance(one, Streaming)]
         merged._restore([*rest, *sorted(streaming, key=lambda one: (one.stream, one.start))])
         return merged
 
     def to_dict(self) -> dict[str, Any]:
-        """The ledger as plain JSON values."""
+        """The ledger as plain JSON values. ``record`` and ``conditions`` stand there only where there is something to say."""
+        said = {"record": self.record, "conditions": list(self._conditions)}
         return {
             "format": _FORMAT,
             "unit": self.unit,
             "neighbouring": self.neighbouring,
             "population": self.population,
             "releases": [events.to_dict(one) for one in self._releases],
+            **{key: value for key, value in said.items() if value},
         }
 
     @classmethod
@@ -172,36 +208,50 @@ class Ledger:
         if not isinstance(value, Mapping) or value.get("format") != _FORMAT:
             raise InvalidInput("ledger", f"must be a table whose format is '{_FORMAT}'", value)
         expected = {"format", "unit", "neighbouring", "population", "releases"}
-        for key in sorted(expected ^ value.keys()):
-            raise InvalidInput("ledger", f"has exactly the keys {', '.join(sorted(expected))}", key)
+        for key in sorted(map(str, expected ^ (value.keys() - {"record", "conditions"}))):
+            raise InvalidInput("ledger", f"has the keys {', '.join(sorted(expected))}, record and conditions", key)
         if not isinstance(value["releases"], (list, tuple)):
             raise InvalidInput("releases", "must be a list", value["releases"])
-        ledger = cls(value["unit"], value["neighbouring"], value["population"])
+        ledger = cls(value["unit"], value["neighbouring"], value["population"], value.get("record"))
+        ledger._condition(value.get("conditions", ()))
         ledger._restore([events.release(one) for one in value["releases"]])
         return ledger
 
     @property
     def digest(self) -> str:
         """SHA-256 of the canonical JSON, as 64 hexadecimal digits."""
-        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        canonical = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+        return hashlib.sha256(canonical.encode()).hexdigest()
 
     def _restore(self, releases: list[Release]) -> None:
         """Add releases of another ledger, under the same rules."""
         for one in releases:
             self._add(one)
 
-    def _add(self, event: Release) -> None:
-        """Append, or raise the count of an equal entry, so that a million steps take one line."""
+    def _add(self, event: Release, given: Sequence[str] = ()) -> None:
+        """Append, or raise the count of an equal entry, so that a million steps take one line; with what it was conditioned on."""
+        named = _named(given)
         key = event.stream if isinstance(event, Streaming) else replace(event, count=1)
         place = self._places.get(key)
         joined = None if place is None else _joined(self._releases[place], event)
+        self._condition(named)
         self._curves.clear()
         if place is not None and joined is not None:
             self._releases[place] = joined
         else:
             self._places[key] = len(self._releases)
             self._releases.append(event)
+
+    def _condition(self, given: Any) -> None:
+        """What is conditioned on stays conditioned on."""
+        self._conditions = tuple(sorted({*self._conditions, *_named(given)}))
+
+
+def _named(given: Any) -> tuple[str, ...]:
+    """Conditions as texts."""
+    if not isinstance(given, (list, tuple)):
+        raise InvalidInput("conditions", "must be a list of texts", given)
+    return tuple(text(one, "conditions") for one in given)
 
 
 def _joined(last: Release, event: Release) -> Release | None:

@@ -27,7 +27,8 @@ class Scope:
     ``regime`` is "end-to-end", "conditional" or "anchored". ``epsilon`` and ``delta`` are the composed budget at ``unit`` and
     ``neighbouring``; both are None where there is no figure to state: always when anchored, and when conditional with no
     private release at all. ``user_level`` is None without a cap. ``unprotected`` names the inputs that the claim leaves out.
-    ``because`` has one line per declared input, ``improve`` what the next better regime needs, ``notes`` the rest.
+    ``because`` has one line per declared input, ``improve`` what the next better regime needs, ``notes`` the rest;
+    ``conditions`` is the ledger's.
 
     Claims are ordered by what they leave out first, by epsilon second: an epsilon compares with another one only where
     ``unprotected`` is the same.
@@ -48,6 +49,7 @@ class Scope:
     notes: tuple[str, ...]
     releases: tuple[str, ...]
     ledger_digest: str | None
+    conditions: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, figures unrounded."""
@@ -66,6 +68,7 @@ class Scope:
             "notes": list(self.notes),
             "releases": list(self.releases),
             "ledger": self.ledger_digest,
+            **({"conditions": list(self.conditions)} if self.conditions else {}),
         }
 
     def to_text(self) -> str:
@@ -94,7 +97,7 @@ class Scope:
     def _next(self) -> str:
         """The regime that is left when the weakest inputs are mended."""
         kinds = {status.kind for _, status in self.inputs}
-        soft = "conditioned" in kinds or ("dp-output" in kinds and self.ledger_digest is None)
+        soft = "conditioned" in kinds or ("dp-output" in kinds and (self.ledger_digest is None or bool(self.conditions)))
         return "conditional" if self.regime == "anchored" and soft else "end-to-end"
 
     def _user_claim(self) -> str:

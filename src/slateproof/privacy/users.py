@@ -76,6 +76,8 @@ def user_level_at(ledger: Ledger, *, delta: float, max_rounds_per_user: int) -> 
     """
     delta = check_delta(delta)
     cap = whole(max_rounds_per_user, "max_rounds_per_user")
+    if not isinstance(ledger, Ledger):
+        raise InvalidInput("ledger", "must be a Ledger", type(ledger).__name__)
     if ledger.unit == "user":
         return UserLevel(ledger.epsilon(delta), delta, None)
     if ledger.neighbouring != ADD_OR_REMOVE:

@@ -3,6 +3,9 @@
 A mechanism releases A x + decoder · z with Gaussian z. Its privacy is that of encoder · x + z, so its sensitivity is the most that
 one protected unit can move encoder · x, and its error at tick t is the norm of row t of the decoder.
 
+The square root is also in jax-privacy (``matrix_factorization.toeplitz``), and a test compares the two. This one is NumPy, because
+``import slateproof`` must not need JAX, and a stream of a few hundred ticks needs no compiler.
+
 Scope: none; linear algebra. ``StateStream`` makes the release.
 """
 
@@ -36,6 +39,8 @@ class Factorisation:
     encoder: Floats
 
     def __post_init__(self) -> None:
+        for field in ("decoder", "encoder"):  # copies: what was checked cannot be written to afterwards
+            object.__setattr__(self, field, frozen(np.array(getattr(self, field), np.float64)))
         decoder, encoder = self.decoder, self.encoder
         if decoder.ndim != 2 or decoder.shape != encoder.shape[::-1] or not decoder.size:
             raise InvalidInput("decoder", "must be T x m beside an encoder of m x T", (decoder.shape, encoder.shape))

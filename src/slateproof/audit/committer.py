@@ -8,18 +8,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from slateproof.audit.errors import LogError
+from slateproof.audit.errors import LogError, LogWriteFailed
 
 __all__ = ["Committer"]
 
 
 class Committer:
-    """Calls ``flush`` every ``seconds``. A failure is kept, and the next ``check`` raises it to the caller.
+    """Calls ``flush`` every ``seconds``. A failure is kept, and ``check`` raises it, until a later flush succeeds.
 
     Scope: none; storage.
     """
 
-    def __init__(self, flush: Callable[[], None], seconds: float) -> None:
+    def __init__(self, flush: Callable[[], object], seconds: float) -> None:
         self._flush = flush
         self._seconds = seconds
         self._stop = threading.Event()
@@ -34,12 +34,16 @@ class Committer:
             except LogError as why:
                 # Kept for the caller: a thread has nobody to raise to. The next turn tries again.
                 self._failure = why
+            else:
+                self._failure = None
 
     def check(self) -> None:
-        """Raise what went wrong in the background since the last call."""
+        """Raise what went wrong in the background since the last call, or that nobody commits in the background any more."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
+        if not self._thread.is_alive() and not self._stop.is_set():
+            raise LogWriteFailed("the thread that commits in the background has ended; close the log and open it again")
 
     def stop(self) -> None:
         """End the thread; a commit that is under way is finished first."""

@@ -19,10 +19,13 @@ from slateproof.audit.errors import LogUnreadable, said
 from slateproof.audit.files import Folder
 from slateproof.audit.schema import COLUMNS, SCHEMA, schema_of
 
-__all__ = ["PREFIX", "ROWS", "DataFile", "add_action", "neighbours", "read_file", "write_file"]
+__all__ = ["BYTES", "PREFIX", "ROWS", "DataFile", "add_action", "gathered", "neighbours", "read_file", "write_file"]
 
 ROWS = 4096
 """Rows per row group, and per batch when reading: a few megabytes at 100 candidates."""
+
+BYTES = 64 << 20
+"""About how many bytes of records a row group holds, and a batch when reading, however many records that is."""
 
 PREFIX = "records-"
 """How our own files are called; their rows are in order."""
@@ -41,6 +44,8 @@ _PARQUET: dict[str, Any] = {
         **dict.fromkeys(("candidate_rows.list.element", "index"), "DELTA_BINARY_PACKED"),
     },
     "write_page_checksum": True,
+    # Readers skip what a statistic rules out, and no digest covers statistics.
+    "write_statistics": False,
     "store_schema": False,
 }
 
@@ -90,7 +95,9 @@ def read_file(
         with folder.input(file.path) as stream, pq.ParquetFile(stream, page_checksum_verification=True) as parquet:
             groups = _groups(parquet.metadata, start, stop)
             if groups:
-                for batch in parquet.iter_batches(ROWS, row_groups=groups, columns=columns, use_threads=True):
+                for batch in parquet.iter_batches(
+                    _rows_at_once(parquet.metadata, groups), row_groups=groups, columns=columns, use_threads=True
+                ):
                     yield _checked(batch, columns, known)
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as why:
         raise LogUnreadable(f"{file.path}: cannot be read ({said(why)})") from why
@@ -114,6 +121,30 @@ def _checked(batch: pa.RecordBatch, columns: list[str] | None, known: frozenset[
         if batch.column(name).values.null_count:
             raise ValueError(f"{name} holds a list with a value missing")
     return batch
+
+
+def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same records in fewer batches, of at most ``ROWS`` records and about ``BYTES`` bytes."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if waiting and (rows + len(batch) > ROWS or size + batch.nbytes > BYTES):
+            yield _merged(waiting)
+            waiting, rows, size = [], 0, 0
+        waiting.append(batch)
+        rows, size = rows + len(batch), size + batch.nbytes
+    if waiting:
+        yield _merged(waiting)
+
+
+def _merged(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0] if len(batches) > 1 else batches[0]
+
+
+def _rows_at_once(metadata: Any, groups: list[int]) -> int:
+    """So many that a batch takes about ``BYTES``, by what the file says of its row groups."""
+    found = [metadata.row_group(group) for group in groups]
+    return max(1, min([ROWS, *(group.num_rows * BYTES // max(1, group.total_byte_size) for group in found)]))
 
 
 def _groups(metadata: Any, start: int, stop: int | None) -> list[int]:

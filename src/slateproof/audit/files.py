@@ -43,8 +43,13 @@ class Folder:
     def output(self, path: str) -> Any:
         """A stream to a new file; makes the folders that lead to it."""
         if self.local is not None:
-            (self.local / path).parent.mkdir(parents=True, exist_ok=True)
+            _make((self.local / path).parent)
         return self.files.open_output_stream(path)
+
+    def make(self) -> None:
+        """The folder itself and those above it, durable on return; an object store has none."""
+        if self.local is not None:
+            _make(self.local)
 
     def input(self, path: str) -> Any:
         """A seekable stream from a file."""
@@ -54,6 +59,16 @@ class Folder:
         """A whole small file."""
         with self.input(path) as stream:
             return bytes(stream.readall())
+
+    def names(self, path: str) -> list[str]:
+        """The names of the files right in a folder, sorted; none where there is no folder."""
+        found = self.files.get_file_info(pafs.FileSelector(path, allow_not_found=True))
+        return sorted(info.base_name for info in found if info.type == pafs.FileType.File)
+
+    def move(self, path: str, target: str) -> None:
+        """Give a file another name, durable on return."""
+        self.files.move(path, target)
+        self.sync(target)
 
     def exists(self, path: str) -> bool:
         """Whether a file stands there."""
@@ -78,8 +93,20 @@ class Folder:
         if self.local is None:
             return
         for target in (self.local / path, (self.local / path).parent):
-            handle = os.open(target, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            _sync(target)
+
+
+def _make(folder: Path) -> None:
+    """A folder and those above it; what is new is entered durably in what was there."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in missing:
+        _sync(path.parent)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

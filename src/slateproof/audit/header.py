@@ -89,10 +89,9 @@ class Header:
 
     @property
     def context(self) -> dict[str, str | None]:
-        """What every record repeats: software, and the digest and regime of the privacy scope."""
+        """What every record repeats: the digest and regime of the privacy scope."""
         regime = None if self.scope is None else self.scope.get("regime")
         return {
-            "software": self.software,
             "scope_digest": None if self.scope is None else digest_of(self.scope),
             "regime": None if regime is None else str(regime),
         }

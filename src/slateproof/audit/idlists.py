@@ -19,13 +19,19 @@ import pyarrow as pa
 from slateproof.errors import InvalidInput
 from slateproof.types.ids import ItemId
 
+MOST = 2**31 - 1
+"""Values in one list column of a batch: its offsets are 32 bits wide. Batches are cut far below; one record may be above."""
+
 __all__ = ["decode_ids", "encode_flat", "encode_ids", "list_array", "null_array"]
 
 
 def list_array(values: Any, lengths: Any, kind: pa.DataType, present: Any = None) -> pa.Array:
     """A list column from flat values and lengths; null where ``present`` is given and false."""
-    offsets = np.zeros(len(lengths) + 1, np.int32)
+    offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
+    if offsets[-1] > MOST:
+        raise InvalidInput("slate", f"must have at most {MOST} values in a column of one batch of records", int(offsets[-1]))
+    offsets = offsets.astype(np.int32)
     mask = None if present is None else pa.array(~np.asarray(present, bool))
     flat = values if isinstance(values, pa.Array) else pa.array(values, kind)
     return pa.ListArray.from_arrays(pa.array(offsets), flat, mask=mask)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from slateproof.audit.batchrows import Span, is_columnar
+from slateproof.audit.batchrows import is_columnar
 from slateproof.audit.catalogs import CatalogShelf
 from slateproof.audit.checkpoint import Checkpoint
 from slateproof.audit.committer import Committer
-from slateproof.audit.datafiles import ROWS
-from slateproof.audit.errors import KeyMismatch, LogClosed
+from slateproof.audit.errors import KeyMismatch
 from slateproof.audit.files import Folder
 from slateproof.audit.header import Header
 from slateproof.audit.keys import PrivateKeyLike, PublicKey, PublicKeyLike, private_key
@@ -28,6 +25,7 @@ from slateproof.audit.pending import (
     check_slate,
     entry_of,
     labels_of,
+    spans_of,
 )
 from slateproof.audit.replay import replay_all, replay_record
 from slateproof.audit.report import VerifyReport
@@ -60,11 +58,9 @@ class AuditLog:
         self, store: Store, key: Ed25519PrivateKey | None, max_pending_bytes: int, flush_every_seconds: float | None
     ) -> None:
         self._store = store
-        self._guard = threading.RLock()
         self._shelf = CatalogShelf(store.folder)
         self._writer = Writer(store, key, self._shelf, max_pending_bytes)
-        self._closed = False
-        self._committer = None if flush_every_seconds is None else Committer(self._flush, flush_every_seconds)
+        self._committer = None if flush_every_seconds is None else Committer(self._writer.commit, flush_every_seconds)
 
     @classmethod
     def create(
@@ -146,7 +142,11 @@ class AuditLog:
         certificate: MarginAndRadius | None = None,
         movement: float | None = None,
     ) -> None:
-        """Add a slate to what waits for the next commit. Labels are stored as text."""
+        """Add a slate to what waits for the next commit. Labels are stored as text.
+
+        It does not wait for a commit of another thread. Raises what failed in the background since the last call, and takes nothing
+        then. When too many bytes wait it commits itself; where that fails, the slate is taken and waits for the next commit.
+        """
         self._add([entry_of(slate, round_id, subject, certificate, movement)])
 
     def append_batch(
@@ -160,8 +160,7 @@ class AuditLog:
         if isinstance(slates, SlateBatch) and is_columnar(slates):
             size = len(slates)
             rounds, who = labels_of("round_ids", round_ids, size), labels_of("subjects", subjects, size)
-            pieces = ((first, min(first + ROWS, size)) for first in range(0, size, ROWS))
-            self._add([Span(slates, a, b, rounds[a:b], who[a:b]) for a, b in pieces])
+            self._add(spans_of(slates, rounds, who))
             return
         listed = list(slates)
         rounds, who = labels_of("round_ids", round_ids, len(listed)), labels_of("subjects", subjects, len(listed))
@@ -170,39 +169,24 @@ class AuditLog:
         self._add([Entry(slate, r, s, None, None) for slate, r, s in zip(listed, rounds, who, strict=True)])
 
     def _add(self, items: Sequence[Waiting]) -> None:
-        with self._open() as writer:
-            writer.add(items)
+        # Before anything is taken: a caller that gets a failure from the background may give the same slates again.
         if self._committer is not None:
             self._committer.check()
-
-    @contextmanager
-    def _open(self) -> Iterator[Writer]:
-        """The writer, for one thread at a time, while the log is open."""
-        with self._guard:
-            if self._closed:
-                raise LogClosed("the log is closed")
-            yield self._writer
+        self._writer.add(items)
 
     def commit(self) -> Checkpoint:
         """Write everything that waits and a checkpoint over all records; both are durable when this returns.
 
         On failure nothing new is committed, what waited still waits, and the call may be repeated.
         """
-        with self._open() as writer:
-            return writer.commit()
+        return self._writer.commit()
 
     def compact(self, most: int = 100_000) -> int:
         """Merge small neighbouring files into files of at most ``most`` records; returns how many files were merged.
 
         Digests, proofs and checkpoints stay valid: they know records, not files.
         """
-        with self._open() as writer:
-            return writer.compact(most)
-
-    def _flush(self) -> None:
-        with self._guard:
-            if not self._closed:
-                self._writer.commit()
+        return self._writer.compact(most)
 
     def verify(
         self,
@@ -247,14 +231,7 @@ class AuditLog:
         """Commit what waits and give the log back to other writers."""
         if self._committer is not None:
             self._committer.stop()
-        with self._guard:
-            if self._closed:
-                return
-            try:
-                self._writer.commit()
-            finally:
-                self._closed = True
-                self._writer.release()
+        self._writer.close()
 
     def __enter__(self) -> Self:
         return self

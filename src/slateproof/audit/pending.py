@@ -9,14 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Protocol, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from slateproof.audit.batchrows import Span, rows_of_span
-from slateproof.audit.datafiles import ROWS
-from slateproof.audit.rows import Entry, asks_nothing, bytes_of, rows_of
+from slateproof.audit.datafiles import BYTES, ROWS
+from slateproof.audit.rows import Entry, asks_nothing, bytes_of, rows_of, source_bytes
 from slateproof.errors import InvalidInput
 from slateproof.types import Catalog, Pool, Slate
 from slateproof.types.poolbatch import PoolBatch
+from slateproof.types.slatebatch import SlateBatch
 
 __all__ = [
     "MarginAndRadius",
@@ -27,7 +29,8 @@ __all__ = [
     "entry_of",
     "labels_of",
     "row_batches",
-    "waiting_bytes",
+    "spans_of",
+    "total_bytes",
 ]
 
 Waiting: TypeAlias = Entry | Span
@@ -61,12 +64,46 @@ def check_slate(slate: Any) -> None:
         raise InvalidInput("slate", "must be a Slate", type(slate).__name__)
 
 
-def waiting_bytes(item: Waiting) -> int:
-    """About how much memory something that waits keeps alive."""
-    if isinstance(item, Entry):
-        return bytes_of(item.slate)
-    offsets = item.slates.pools.offsets
-    return 2048 * len(item) + 64 * int(offsets[item.last] - offsets[item.first])
+def total_bytes(items: Iterable[Waiting], seen: set[int]) -> int:
+    """About how much memory waiting items keep alive beside catalogues; sources ``seen`` are counted already, others join."""
+    return sum(_entry_bytes(item, seen) if isinstance(item, Entry) else _span_bytes(item) for item in items)
+
+
+def _entry_bytes(entry: Entry, seen: set[int]) -> int:
+    pool = entry.slate.pool
+    if pool.catalog is not None or id(pool.similarity) in seen:
+        return bytes_of(entry.slate)
+    seen.add(id(pool.similarity))
+    return bytes_of(entry.slate) + source_bytes(pool.similarity)
+
+
+def _span_bytes(span: Span) -> int:
+    """The span's share of its batch, by candidates."""
+    each, per_candidate = _weights(span.slates)
+    offsets = span.slates.pools.offsets
+    return each * len(span) + int(per_candidate * int(offsets[span.last] - offsets[span.first]))
+
+
+def _weights(slates: SlateBatch) -> tuple[int, float]:
+    """About how many bytes of a batch belong to a slate, and to a candidate; own sources have their rows per candidate."""
+    pools, asked = slates.pools, slates.queried
+    own = 0 if pools.catalog is not None else source_bytes(pools.source)
+    own += 0 if pools.matrices is None else pools.matrices.flat.nbytes
+    own += 0 if asked is None else sum(part.nbytes for part in asked.parts)
+    return 2048, 64 + own / max(1, pools.scores.size)
+
+
+def spans_of(slates: SlateBatch, rounds: Sequence[str | None], subjects: Sequence[str | None]) -> list[Span]:
+    """A batch cut into spans of at most ``ROWS`` slates and about ``BYTES`` bytes."""
+    each, per_candidate = _weights(slates)
+    weight = np.arange(len(slates) + 1) * each + slates.pools.offsets * per_candidate
+    out, first = [], 0
+    while first < len(slates):
+        reach = int(np.searchsorted(weight, weight[first] + BYTES, side="right")) - 1
+        last = min(first + ROWS, len(slates), max(first + 1, reach))
+        out.append(Span(slates, first, last, rounds[first:last], subjects[first:last]))
+        first = last
+    return out
 
 
 def catalogs_of(items: Sequence[Waiting]) -> list[Catalog]:
@@ -86,9 +123,23 @@ def row_batches(items: Sequence[Waiting], context: Mapping[str, str | None]) -> 
             for span in group:
                 yield rows_of_span(span, context)  # type: ignore[arg-type]
             continue
-        entries: list[Any] = list(group)
-        for first in range(0, len(entries), ROWS):
-            yield rows_of(entries[first : first + ROWS], context)
+        for entries in _handfuls(group):  # type: ignore[arg-type]
+            yield rows_of(entries, context)
+
+
+def _handfuls(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """At most ``ROWS`` entries, and about ``BYTES`` bytes, at a time: a row repeats the source that others share."""
+    taken: list[Entry] = []
+    size = 0
+    for entry in entries:
+        more = _entry_bytes(entry, set())
+        if taken and (len(taken) == ROWS or size + more > BYTES):
+            yield taken
+            taken, size = [], 0
+        taken.append(entry)
+        size += more
+    if taken:
+        yield taken
 
 
 def _label(field: str, value: Any) -> str | None:

@@ -18,10 +18,10 @@ from slateproof.audit.idlists import encode_ids, list_array, null_array
 from slateproof.audit.schema import COLUMNS
 from slateproof.errors import InvalidInput
 from slateproof.select.kernels import jaccard
-from slateproof.types import Levers, Pool, Rule, SetChoice, Slate
+from slateproof.types import Levers, Pool, Rule, SetChoice, Similarity, Slate
 from slateproof.types.trace import TIE_RULE
 
-__all__ = ["Entry", "asks_nothing", "assemble", "bytes_of", "rows_of"]
+__all__ = ["Entry", "asks_nothing", "assemble", "bytes_of", "rows_of", "source_bytes"]
 
 
 class Entry(NamedTuple):
@@ -38,8 +38,14 @@ class Entry(NamedTuple):
 
 
 def bytes_of(slate: Slate) -> int:
-    """About how much memory a waiting slate holds; an upper estimate of what only the slate keeps alive."""
-    return 2048 + 64 * slate.pool.size + 16 * len(slate.state.shown)
+    """About how much memory a waiting slate holds, without the similarity source of its pool."""
+    asked = getattr(slate.steps, "similarities", None)
+    return 2048 + 64 * slate.pool.size + 16 * len(slate.state.shown) + (0 if asked is None else asked.nbytes)
+
+
+def source_bytes(source: Similarity) -> int:
+    """How much memory the tables of a similarity source take."""
+    return source.vectors.nbytes + source.matrix.nbytes + source.tag_ptr.nbytes + source.tag_ids.nbytes
 
 
 def rows_of(entries: Sequence[Entry], context: Mapping[str, str | None]) -> pa.RecordBatch:

@@ -9,9 +9,11 @@ Scope: none; storage.
 from __future__ import annotations
 
 import json
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +23,13 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction
 
 from slateproof.audit.checkpoint import Checkpoint
-from slateproof.audit.datafiles import PREFIX, ROWS, DataFile, add_action, neighbours, read_file, write_file
+from slateproof.audit.datafiles import PREFIX, ROWS, DataFile, add_action, gathered, neighbours, read_file, write_file
 from slateproof.audit.errors import LogExists, LogUnreadable, LogWriteFailed, NotALog, said
 from slateproof.audit.files import Folder
 from slateproof.audit.header import Header
 from slateproof.audit.merkle import HASH, Peaks
 from slateproof.audit.schema import schema_of
+from slateproof.audit.snapshots import LAST_SNAPSHOT, entry, put_aside, snapshot, table_of_entries
 from slateproof.errors import InvalidInput
 
 __all__ = ["Store"]
@@ -41,9 +44,12 @@ class Store:
     Scope: none; storage.
     """
 
-    def __init__(self, folder: Folder, table: Any) -> None:
+    def __init__(self, folder: Folder, table: Any, scratch: tempfile.TemporaryDirectory[str] | None = None) -> None:
         self.folder = folder
         self._table = table
+        # Where the entries were copied to, because Delta's snapshot of them is damaged.
+        self._scratch = scratch
+        self._unsettled: list[str] = []
         configuration = table.metadata().configuration
         if HEADER not in configuration:
             raise NotALog(f"{folder.uri}: is a Delta table, but no slateproof log")
@@ -79,8 +85,7 @@ class Store:
         if masked:
             configuration[MASKED] = json.dumps(sorted(masked))
         try:
-            if folder.local is not None:
-                folder.local.mkdir(parents=True, exist_ok=True)
+            folder.make()
             table = DeltaTable.create(
                 folder.uri,
                 schema_of(header.schema_version),
@@ -90,7 +95,8 @@ class Store:
                 raise_if_key_not_exists=False,
                 commit_properties=_properties(checkpoint, peaks),
             )
-            folder.sync(_entry(0))
+            for path in (entry(0), "_delta_log"):
+                folder.sync(path)
         except (OSError, DeltaError) as why:
             raise LogWriteFailed(f"{folder.uri}: the log cannot be created ({said(why)})") from why
         return cls(folder, table)
@@ -112,7 +118,28 @@ class Store:
         except (DeltaError, OSError, ValueError) as why:
             if isinstance(why, InvalidInput):
                 raise
-            raise LogUnreadable(f"{folder.uri}: the Delta log cannot be read ({said(why)})") from why
+            scratch = tempfile.TemporaryDirectory(prefix="slateproof-")
+            table = table_of_entries(folder, Path(scratch.name))
+            if table is None:
+                raise LogUnreadable(f"{folder.uri}: the Delta log cannot be read ({said(why)})") from why
+            return cls(folder, table, scratch)
+
+    @property
+    def without_snapshot(self) -> bool:
+        """Whether Delta's snapshot of its log is damaged, and the entries were read instead."""
+        return self._scratch is not None
+
+    def mend(self) -> None:
+        """See what was committed since, as the one writer: a damaged snapshot of the Delta log is put aside first."""
+        if self._scratch is None:
+            self.refresh()
+            return
+        try:
+            put_aside(self.folder)
+        except OSError as why:
+            raise LogWriteFailed(f"{self.folder.uri}: a damaged snapshot cannot be put aside ({said(why)})") from why
+        whole = self._load(self.folder)
+        self._table, self._scratch = whole._table, whole._scratch
 
     def snapshot(self) -> Store:
         """The log as it is now, unmoved by later commits."""
@@ -130,14 +157,30 @@ class Store:
 
         On failure nothing new is visible. Compression runs beside the making of the next batch.
         """
-        path = f"{PREFIX}{first:012d}-{uuid.uuid4().hex}.parquet"
+        with self._discarding() as paths:
+            action = self._write(paths, first, records, data_change=True)
+        self._commit([action], *seal())
+
+    def _write(self, paths: list[str], first: int, records: Iterable[pa.RecordBatch], *, data_change: bool) -> AddAction:
+        """One new file, which is added to ``paths``, and its entry."""
+        paths.append(f"{PREFIX}{first:012d}-{uuid.uuid4().hex}.parquet")
+        rows = write_file(self.folder, paths[-1], records, self.header.schema_version)
+        return add_action(paths[-1], self.folder.size(paths[-1]), first, rows, int(time.time() * 1000), data_change=data_change)
+
+    @contextmanager
+    def _discarding(self) -> Iterator[list[str]]:
+        """Paths of files while they are written: discarded when that fails, afterwards unsettled until they are committed."""
+        paths: list[str] = []
+        self._unsettled, written = [], False
         try:
-            rows = write_file(self.folder, path, records, self.header.schema_version)
-            size = self.folder.size(path)
+            yield paths
+            written = True
         except OSError as why:
-            self._discard(path)
             raise LogWriteFailed(f"{self.folder.uri}: records cannot be written ({said(why)})") from why
-        self._commit([add_action(path, size, first, rows, int(time.time() * 1000), data_change=True)], *seal())
+        finally:
+            if not written:
+                self._discard(paths)
+        self._unsettled = paths
 
     def _commit(self, actions: list[AddAction | RemoveAction], checkpoint: Checkpoint, peaks: Peaks) -> None:
         version = self._table.version() + 1
@@ -150,16 +193,35 @@ class Store:
                 post_commithook_properties=PostCommitHookProperties(create_checkpoint=True, cleanup_expired_logs=False),
             )
             self._table.update_incremental()
-            self.folder.sync(_entry(version))
+            for path in (entry(version), *self._snapshot_of(version)):
+                self.folder.sync(path)
         except (OSError, DeltaError) as why:
             raise LogWriteFailed(f"{self.folder.uri}: the commit failed ({said(why)})") from why
+        self._unsettled = []
 
-    def _discard(self, path: str) -> None:
+    def _snapshot_of(self, version: int) -> list[str]:
+        """The files of the snapshot that Delta wrote along with a commit, if it did; an object store needs no second look."""
+        there = self.folder.local is not None and self.folder.exists(snapshot(version))
+        return [snapshot(version), LAST_SNAPSHOT] if there else []
+
+    def settle(self, *, landed: bool) -> None:
+        """After a commit whose end is unknown, and which ``landed`` or not: bring all of it to the disk, or discard its files."""
+        paths = self._unsettled
+        if landed:
+            try:
+                for path in (*paths, entry(self.version), *self._snapshot_of(self.version)):
+                    self.folder.sync(path)
+            except OSError as why:
+                raise LogWriteFailed(f"{self.folder.uri}: the commit failed ({said(why)})") from why
+        else:
+            self._discard(paths)
+        self._unsettled = []
+
+    def _discard(self, paths: Iterable[str]) -> None:
         """Best effort: a file that no commit names is harmless, it only takes room."""
-        try:
-            self.folder.remove(path)
-        except OSError:
-            return
+        for path in paths:
+            with suppress(OSError):
+                self.folder.remove(path)
 
     def last(self) -> tuple[Checkpoint, Peaks]:
         """The newest checkpoint of this snapshot, and the tree's peaks as the writer stored them.
@@ -177,18 +239,16 @@ class Store:
 
     def _entry_of(self, version: int) -> dict[str, Any]:
         """What a commit says of itself; compaction by other tools leaves no checkpoint there."""
-        lines = map(json.loads, self.folder.read(_entry(version)).decode().splitlines())
+        lines = map(json.loads, self.folder.read(entry(version)).decode().splitlines())
         found = [line["commitInfo"] for line in lines if isinstance(line, dict) and "commitInfo" in line]
         return dict(found[0]) if found else {}
 
     def checkpoints(self) -> list[Checkpoint]:
         """All checkpoints that the Delta log still holds and that can be read, newest first."""
         found = []
-        for entry in self._table.history():
-            try:
-                found.append(Checkpoint.parse(entry[NOTE]))
-            except (KeyError, InvalidInput):
-                continue
+        for version in range(self.version, -1, -1):
+            with suppress(OSError, ValueError, KeyError, TypeError, InvalidInput):
+                found.append(Checkpoint.parse(self._entry_of(version)[NOTE]))
         return found
 
     def files(self) -> list[DataFile]:
@@ -245,18 +305,23 @@ class Store:
         merges = [files for files in neighbours(self.groups(), most) if len(files) > 1]
         actions: list[AddAction | RemoveAction] = []
         now = int(time.time() * 1000)
-        try:
+        with self._discarding() as paths:
             for files in merges:
-                path = f"{PREFIX}{files[0].first:012d}-{uuid.uuid4().hex}.parquet"
                 batches = (batch for file in files for batch in self.group_batches([file]))
-                rows = write_file(self.folder, path, batches, self.header.schema_version)
-                actions.append(add_action(path, self.folder.size(path), files[0].first, rows, now, data_change=False))
+                actions.append(self._write(paths, files[0].first, gathered(batches), data_change=False))
                 actions += [RemoveAction(file.path, False, now) for file in files]
-        except OSError as why:
-            raise LogWriteFailed(f"{self.folder.uri}: records cannot be written ({said(why)})") from why
         if actions:
-            self._commit(actions, checkpoint, peaks)
+            self._commit_merge(actions, checkpoint, peaks)
         return sum(map(len, merges))
+
+    def _commit_merge(self, actions: list[AddAction | RemoveAction], checkpoint: Checkpoint, peaks: Peaks) -> None:
+        try:
+            self._commit(actions, checkpoint, peaks)
+        except LogWriteFailed:
+            self.refresh()
+            named = {file.path for file in self.files()}
+            self._discard(path for path in self._unsettled if path not in named)
+            raise
 
     def leaves(self, stop: int | None = None) -> bytes:
         """The stored leaf hashes of the first ``stop`` records, 32 bytes each."""
@@ -272,11 +337,9 @@ class Store:
 
     def uris(self) -> list[str]:
         """Addresses of the data files, for other readers."""
+        if self._scratch is not None:
+            return [f"{self.folder.uri}/{file.path}" for file in self.files()]
         return list(self._table.file_uris())
-
-
-def _entry(version: int) -> str:
-    return f"_delta_log/{version:020d}.json"
 
 
 def _properties(checkpoint: Checkpoint, peaks: Peaks) -> CommitProperties:

@@ -89,6 +89,10 @@ class _Verification:
                 if progress is not None:
                     progress(len(self.leaves) // HASH, last.size)
         self._tree(last)
+        if self.store.without_snapshot:
+            self.notes.append(
+                "the snapshot of the Delta log is damaged; its entries were read instead, and the next writer mends it"
+            )
         if self.store.masked is not None:
             bare = f"; {self.bare} records are there as bare digests" if self.bare else ""
             self.notes.append(f"a masked copy: whoever made it left out {', '.join(self.store.masked)}{bare}")

@@ -91,7 +91,9 @@ def every(name: str, preset: str, data: str) -> dict[str, Any]:
         "seconds": report.seconds,
         "peak_mib": peak(),
         "scpo": {"accepted": asdict(scpo.accepted), "shown": asdict(scpo.shown)},
-        "window_rate": {m.mode: {"accepted": m.means["accepted_window_rate"], "shown": m.means["window_rate"]} for m in report.modes},
+        "window_rate": {
+            m.mode: {"accepted": m.means["accepted_window_rate"], "shown": m.means["window_rate"]} for m in report.modes
+        },
     }
 
 

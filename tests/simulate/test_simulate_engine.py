@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -17,6 +17,14 @@ from slateproof.certify import drift
 from slateproof.errors import InvalidInput
 from slateproof.simulate import Mode, Scoring, Stopwatch, envelopes, mode, play
 from slateproof.simulate.state import Observed
+
+
+@dataclass(frozen=True)
+class Other(MadeUp):
+    """A second scorer, so that errors can tell two apart."""
+
+    name: ClassVar[str] = "other"
+
 
 ADAPTIVE = replace(mode("adaptive"), name="x", learner="made-up")
 
@@ -55,6 +63,67 @@ def test_negative_widths_are_refused() -> None:
 
     with pytest.raises(InvalidInput, match=r"widths: must be finite and at least 0 .*round 1"):
         played(ADAPTIVE, world(), plan(world()), {"made-up": Narrow()})
+
+
+REFERENCE = "learner made-up, mode x, width reference"
+
+
+@pytest.mark.parametrize("anchored", [False, True])
+def test_a_learner_without_a_number_from_the_start_is_named_with_its_mode(anchored: bool) -> None:
+    """The first pools that a scorer sees are those that give sigma_ref, before any round."""
+
+    @dataclass(frozen=True)
+    class Broken(MadeUp):
+        def score(self, session: int, context: Any, items: Any) -> Any:
+            found = super().score(session, context, items)
+            found.scores[:] = np.nan
+            return found
+
+    one = replace(ADAPTIVE, anchor="fine", anchor_weight=0.5) if anchored else ADAPTIVE
+    with pytest.raises(InvalidInput, match="scores: must be finite") as refused:
+        played(one, world(), plan(world()), {"made-up": Broken(), "fine": Other(seed=1)})
+    assert refused.value.where == REFERENCE
+
+
+@pytest.mark.parametrize(("value", "field"), [(np.nan, "widths"), (np.inf, "widths"), (-0.1, "widths")])
+def test_widths_that_are_wrong_on_the_reference_pools_alone_are_refused(value: float, field: str) -> None:
+    """They would make sigma_ref wrong, and with it u in every round, without a wrong number in any round."""
+
+    @dataclass(frozen=True)
+    class Fresh(MadeUp):
+        def score(self, session: int, context: Any, items: Any) -> Any:
+            found = super().score(session, context, items)
+            assert found.widths is not None
+            if items.shape[0] > 100:
+                found.widths[7, 2] = value
+            return found
+
+    with pytest.raises(InvalidInput, match="must be finite and at least 0") as refused:
+        played(ADAPTIVE, world(), plan(world()), {"made-up": Fresh()})
+    assert (refused.value.field, refused.value.where) == (field, REFERENCE)
+
+
+def test_of_two_learners_the_one_that_failed_is_named() -> None:
+    label = plan(world()).sessions[6].label
+    one = replace(ADAPTIVE, anchor="other", anchor_weight=0.5)
+    for bad, name in ((0, "made-up"), (1, "other")):
+        # An anchor is never updated: it stands at its first round for ever.
+        spoil = ((3, 6, np.nan), None) if bad == 0 else (None, (0, 6, np.nan))
+        with pytest.raises(InvalidInput, match="scores: must be finite") as refused:
+            played(one, world(), plan(world()), {"made-up": MadeUp(spoil=spoil[0]), "other": Other(seed=1, spoil=spoil[1])})
+        place = f"session {label}, round 3" if bad == 0 else "width reference"
+        assert refused.value.where == f"learner {name}, mode x, {place}"
+
+
+@pytest.mark.parametrize("weight", [0.5, 0.95, 1.0])
+def test_an_anchor_does_not_change_what_the_adaptive_part_does_not_know(weight: float) -> None:
+    """u is a ratio of the adaptive part's own widths: the weight neither blows it up nor hides it, not even at 1."""
+    where, who = world(), plan(world(), rounds=1)
+    parts = {"made-up": MadeUp(seed=1), "other": Other(seed=2)}
+    alone = played(ADAPTIVE, where, who, parts).column("uncertainty")
+    mixed = played(replace(ADAPTIVE, anchor="other", anchor_weight=weight), where, who, parts).column("uncertainty")
+    assert np.array_equal(alone, mixed)
+    assert alone.max() < 1.0
 
 
 def test_a_pool_smaller_than_the_largest_slate_is_refused_before_the_first_round() -> None:

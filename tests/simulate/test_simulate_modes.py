@@ -160,6 +160,20 @@ def test_slates_are_those_of_the_scalar_selector() -> None:
                 past[s] += row["slate"]
 
 
+def test_constant_levers_obey_component_removal() -> None:
+    """The slates are those of levers that are 0 from the start, and the columns say so."""
+    where, who = world(), plan(world())
+    levers = Levers(target_shift=0.1, exploration=0.5, diversity=0.6, size=5)
+    made = {"made-up": MadeUp()}
+    full = Mode("x", learner="made-up", levers=levers)
+    for term in ("exploration", "diversity"):
+        removed = played(replace(full, removed=frozenset({term})), where, who, made)
+        zero = played(replace(full, levers=replace(levers, **{term: 0.0})), where, who, made)
+        assert removed.table.equals(zero.table)
+        assert not removed.column(term).any()
+        assert not removed.table["slate"].equals(played(full, where, who, made).table["slate"])
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -170,6 +184,10 @@ def test_slates_are_those_of_the_scalar_selector() -> None:
         ({"score_noise": float("nan")}, "modes.score_noise"),
         ({"novelty": -1.0}, r"modes.novelty: must be at least 0 \(got -1.0\)"),
         ({"removed": frozenset({"noise"})}, "modes.removed: must be among target, exploration, diversity, size"),
+        (
+            {"selector": "top-k", "removed": frozenset({"diversity"})},
+            "modes.removed: must be empty or size: top-k has no other term",
+        ),
         ({"tier": "none"}, "modes.tier: must be one of standard, strong, locked"),
         ({"tier": "locked", "updates": False}, "modes.tier: disturbs updates, and this mode makes none"),
         ({"verified": True}, "modes.verified: needs a tier and the learner private-two-tower"),

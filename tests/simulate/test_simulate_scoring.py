@@ -12,10 +12,12 @@ from world import MadeUp, scorer, whole
 from slateproof.errors import InvalidInput
 from slateproof.learn.protocol import Context, Feedback
 from slateproof.privacy import Ledger
+from slateproof.select import preset
 from slateproof.simulate import MODES, Mode, mode, scoring_of
 from slateproof.simulate.draws import Draws, session_key
 from slateproof.simulate.modes import TIERS, VARIANTS
 from slateproof.simulate.scope import scope_of
+from slateproof.types import Levers
 
 ITEMS = np.arange(24).reshape(2, 12)
 
@@ -67,6 +69,7 @@ def test_the_mix_is_the_documented_one(weight: float) -> None:
         mixed = [mean + sd * (weight * b + (1.0 - weight) * a) for a, b in zip(za, zb, strict=True)]
         assert found.scores[s] == pytest.approx(mixed, abs=1e-12)
         assert found.widths[s] == pytest.approx((1.0 - weight) * own.widths[s])
+    assert np.array_equal(found.own, own.widths)
 
 
 def feedback() -> Feedback:
@@ -148,6 +151,24 @@ def test_one_raw_input_ends_the_end_to_end_claim() -> None:
     assert scope_of(replace(one, anchor="mf-bce", anchor_weight=0.5), ledger).regime == "anchored"
     assert scope_of(one, None).regime == "anchored"
     assert scope_of(MODES["greedy-target"], None, tags=True).regime == "conditional"
+
+
+def test_a_removed_term_counts_in_the_verdict_as_it_acts_in_the_loop() -> None:
+    """Constant levers: the claim that similarities are not read is made exactly where diversity is off when slates are picked."""
+    levers = Levers(target_shift=0.1, exploration=0.0, diversity=0.4, size=5)
+    half = np.full(3, 0.5)
+    for one, acts in (
+        (Mode("x", learner=None, levers=levers), True),
+        (Mode("x", learner=None, levers=levers, removed=frozenset({"diversity"})), False),
+        (Mode("x", learner=None, levers=replace(levers, diversity=0.0)), False),
+        (Mode("x", learner=None), True),
+        (Mode("x", learner=None, removed=frozenset({"diversity"})), False),
+        (Mode("x", learner=None, selector="top-k"), False),
+    ):
+        assert one.compares is acts
+        assert scope_of(one, None).regime == ("anchored" if acts else "conditional")
+        if one.selector != "top-k":
+            assert bool(one.lever_columns(preset("oulad"), half, half).diversity.any()) is acts
 
 
 def test_every_variant_is_named_after_its_base() -> None:

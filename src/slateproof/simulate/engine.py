@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import ndtri
 
 from slateproof.errors import InvalidInput
-from slateproof.learn.protocol import Context, Feedback, Scores
+from slateproof.learn.protocol import Context, Feedback
 from slateproof.select import Preset
 from slateproof.simulate.agreement import agreement
 from slateproof.simulate.draws import Draw
@@ -23,7 +23,7 @@ from slateproof.simulate.plan import Plan, World
 from slateproof.simulate.pools import matched_pools
 from slateproof.simulate.record import Recorder, Rounds
 from slateproof.simulate.responses import Response, Shown
-from slateproof.simulate.scoring import Scoring, width_reference
+from slateproof.simulate.scoring import Mixed, Scoring, width_reference
 from slateproof.simulate.state import Observed, round_of, uncertainty
 from slateproof.types import PoolBatch, SlateBatch, StateBatch
 from slateproof.types.columns import Floats, Ints, frozen
@@ -119,7 +119,10 @@ def _open(mode: Mode, world: World, plan: Plan, constants: Preset, scoring: Scor
     number = np.arange(REFERENCE_SESSIONS, dtype=np.uint64)
     users = world.users[np.arange(REFERENCE_SESSIONS) % world.users.size]
     pools = matched_pools(plan.draws, number, 1, len(world.catalog), size, "width reference")[0]
-    reference = width_reference(scoring, users, pools, constants.width_floor, plan.draws.seed)
+    try:
+        reference = width_reference(scoring, users, pools, constants.width_floor, plan.draws.seed)
+    except InvalidInput as why:
+        raise _named(why, mode, "width reference") from why
     sessions = len(plan.sessions)
     half = np.full(sessions, 0.5)
     begun = scoring.begin(Context(plan.users, half, half, half), plan.draws.seed)
@@ -136,7 +139,7 @@ def _round(loop: _Loop, t: int, recorder: Recorder, log: RoundLog | None, thread
     clean = _scores(loop, context, items, t)
     scores = clean if mode.score_noise == 0.0 else _noisy(loop, clean, items, t)
     clock.lap("score")
-    loop.doubt = uncertainty(clean.widths, loop.reference, len(plan.sessions))
+    loop.doubt = uncertainty(clean.own, loop.reference, len(plan.sessions))
     states = _states(loop)
     levers = mode.lever_columns(loop.constants, states.engagement, states.uncertainty)
     operator = mode.operator(loop.constants)
@@ -177,42 +180,34 @@ def _states(loop: _Loop) -> StateBatch:
     return StateBatch(loop.observed.knowledge, loop.observed.engagement, loop.doubt, loop.observed.shown)
 
 
-def _scores(loop: _Loop, context: Context, items: Ints, t: int) -> Scores:
+def _scores(loop: _Loop, context: Context, items: Ints, t: int) -> Mixed:
     """Checked scores, with the width floor; the first wrong one is named."""
     try:
         found = loop.scoring.score(loop.minds, context, items)
     except InvalidInput as why:
-        session = why.where[0] if isinstance(why.where, tuple) else 0
-        raise _refusal(loop, why.field, why.rule, why.value, session, t) from why
-    bad = ~np.isfinite(found.scores)
-    if bad.any():
-        session, place = (int(v) for v in np.argwhere(bad)[0])
-        raise _refusal(loop, "scores", "must be finite", float(found.scores[session, place]), session, t)
-    if found.widths is None:
-        return found
-    bad = ~(np.isfinite(found.widths) & (found.widths >= 0.0))
-    if bad.any():
-        session, place = (int(v) for v in np.argwhere(bad)[0])
-        raise _refusal(loop, "widths", "must be finite and at least 0", float(found.widths[session, place]), session, t)
-    return Scores(found.scores, np.maximum(loop.constants.width_floor, found.widths))
+        session = loop.plan.sessions[why.where[1]] if isinstance(why.where, tuple) else loop.plan.sessions[0]
+        raise _named(why, loop.mode, f"session {session.label}, round {t}") from why
+    floor = loop.constants.width_floor
+    widths, own = (None if one is None else np.maximum(floor, one) for one in (found.widths, found.own))
+    return Mixed(found.scores, widths, own)
 
 
-def _refusal(loop: _Loop, field: str, rule: str, value: Any, session: int, t: int) -> InvalidInput:
-    label = loop.plan.sessions[session].label
-    where = f"learner {loop.scoring.name}, mode {loop.mode.name}, session {label}, round {t}"
-    return InvalidInput(field, rule, value, where=where)
+def _named(why: InvalidInput, mode: Mode, place: str) -> InvalidInput:
+    """A scorer's refusal with learner, mode and place; ``where`` is (learner, row), as ``Scoring.score`` gives it."""
+    learner = why.where[0] if isinstance(why.where, tuple) else mode.learner
+    return InvalidInput(why.field, why.rule, why.value, where=f"learner {learner}, mode {mode.name}, {place}")
 
 
-def _noisy(loop: _Loop, clean: Scores, items: Ints, t: int) -> Scores:
+def _noisy(loop: _Loop, clean: Mixed, items: Ints, t: int) -> Mixed:
     """(1 - w) sigma n added to the mix: noise of standard deviation sigma on the adaptive score, the same n in every mode."""
     normal = ndtri(loop.plan.draws.uniforms("score noise", loop.plan.keys, t, items))
     scale = (1.0 - loop.mode.anchor_weight) * loop.mode.score_noise
     if loop.scoring.mode.learner is None:
         scale = 0.0
-    return Scores(clean.scores + scale * normal, clean.widths)
+    return replace(clean, scores=clean.scores + scale * normal)
 
 
-def _pools(loop: _Loop, items: Ints, scores: Scores) -> PoolBatch:
+def _pools(loop: _Loop, items: Ints, scores: Mixed) -> PoolBatch:
     """The pools as columns; scores and widths were checked, items are catalogue rows without repeats."""
     catalog, rows = loop.world.catalog, frozen(np.ascontiguousarray(items.reshape(-1)))
     widths = None if scores.widths is None else frozen(np.ascontiguousarray(scores.widths.reshape(-1)))

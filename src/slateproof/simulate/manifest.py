@@ -46,8 +46,9 @@ def manifest_of(config: Config, corpus: Corpus, models: dict[str, ResponseModel]
 
 
 def _levers(mode: Mode, config: Config) -> dict[str, Any]:
-    if mode.levers is not None:
-        return {"fixed": {name: getattr(mode.levers, name) for name in ("target_shift", "exploration", "diversity", "size")}}
+    held = mode.constant_levers
+    if held is not None:
+        return {"fixed": {name: getattr(held, name) for name in ("target_shift", "exploration", "diversity", "size")}}
     return {"map": mode.lever_map(preset(config.preset)).to_dict()}
 
 

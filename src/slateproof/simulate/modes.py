@@ -56,8 +56,8 @@ class Mode:
     in with weight ``anchor_weight``. ``updates``: whether the adaptive scorer learns from the session.
 
     ``selector`` with the preset's constants, ``target_gain`` and ``novelty`` where they are given instead. ``levers``: None is the
-    preset's lever map. ``removed``: terms that are off (``TERMS``). ``open_loop``: selector and scorer see the neutral state in
-    every round, as if nothing had been observed. ``score_noise``: standard deviation of noise on the adaptive score, so (1 - w)
+    preset's lever map. ``removed``: terms that are off (``TERMS``), in constant levers, too; top-K has none that could be
+    off. ``open_loop``: selector and scorer see the neutral state in every round, as if nothing had been observed. ``score_noise``: standard deviation of noise on the adaptive score, so (1 - w)
     times it on the mix. ``tier``: noise of a nominal tier on the scorer's online update; with ``verified`` as a mechanism: the
     noisy clipped gradient of a round is all that moves the session, every round is released once, and the ledger says so.
 
@@ -92,12 +92,29 @@ class Mode:
             raise InvalidInput("modes.anchor", "must be named where there is an anchor_weight", self.anchor)
         for term in sorted(self.removed - set(TERMS)):
             raise InvalidInput("modes.removed", f"must be among {', '.join(TERMS)}", term)
+        if self.selector == "top-k" and self.removed - {"size"}:
+            raise InvalidInput("modes.removed", "must be empty or size: top-k has no other term to remove", sorted(self.removed))
         if self.tier is not None and self.tier not in TIERS:
             raise InvalidInput("modes.tier", f"must be one of {', '.join(TIERS)}", self.tier)
         if self.tier is not None and not self.updates:
             raise InvalidInput("modes.tier", "disturbs updates, and this mode makes none", self.tier)
         if self.verified and (self.tier is None or self.learner != PRIVATE):
             raise InvalidInput("modes.verified", f"needs a tier and the learner {PRIVATE}", (self.tier, self.learner))
+
+    @property
+    def constant_levers(self) -> Levers | None:
+        """The constant levers as they act: 0 where removed; None where the map sets them."""
+        if self.levers is None:
+            return None
+        off = {name: 0.0 for name in ("exploration", "diversity") if name in self.removed}
+        return replace(self.levers, **off) if off else self.levers  # type: ignore[arg-type]
+
+    @property
+    def compares(self) -> bool:
+        """Whether similarities between items can reach a slate."""
+        held = self.constant_levers
+        acts = "diversity" not in self.removed if held is None else held.diversity > 0.0
+        return self.selector != "top-k" and acts
 
     def operator(self, constants: Preset) -> BaseSelector:
         """The selector under a preset's constants."""
@@ -119,8 +136,9 @@ class Mode:
 
     def lever_columns(self, constants: Preset, engagement: Floats, uncertainty: Floats) -> LeverBatch:
         """The levers of a round."""
-        if self.levers is not None:
-            return LeverBatch.of(self.levers, engagement.size)
+        held = self.constant_levers
+        if held is not None:
+            return LeverBatch.of(held, engagement.size)
         return LeverBatch(**self.lever_map(constants).columns(engagement, uncertainty))
 
     def largest_size(self, constants: Preset) -> int:

@@ -25,14 +25,13 @@ def scope_of(mode: Mode, ledger: Ledger | None, *, tags: bool = False) -> Scope:
     learned = pv.public() if mode.learner is None else pv.dp_output() if private else pv.non_private()
     greedy = mode.selector == "greedy"
     steers = mode.selector == "window" or (greedy and mode.target_gain != 0.0 and "target" not in mode.removed)
-    diverse = mode.selector != "top-k" and "diversity" not in mode.removed and (mode.levers is None or mode.levers.diversity > 0.0)
     state = not mode.open_loop and (steers or mode.levers is None or mode.learner is not None)
     similar = pv.dp_output() if private else pv.public() if tags else pv.non_private()
     inputs = {
         "scores": learned,
         "candidates": pv.public(),
         "targets": pv.conditioned() if steers else pv.public(),
-        "similarity": similar if diverse else pv.public(),
+        "similarity": similar if mode.compares else pv.public(),
         "widths": learned,
         "state": pv.conditioned() if state else pv.public(),
         "shown": pv.dp_output() if private and not (steers or state) else pv.conditioned(),

@@ -6,7 +6,8 @@ put back on the adaptive part's scale,
 
     mu = mean_a + sd_a (w z_anchor + (1 - w) z_adaptive),    widths (1 - w) sigma,
 
-so that w = 0 is the adaptive mode itself and the constants keep their meaning.
+so that w = 0 is the adaptive mode itself and the constants keep their meaning. Uncertainty u is a ratio of widths to their
+reference, so it is taken from the adaptive part's own widths: the factor 1 - w would cancel, were it not for the floor.
 
 Scope: that of the parts; anchored where the anchor was fitted on protected data without privacy.
 """
@@ -29,7 +30,10 @@ from slateproof.simulate.modes import PRIVATE, TIERS, Mode
 from slateproof.simulate.responses.core import sigmoid
 from slateproof.types.columns import Floats, Ints
 
-__all__ = ["Scoring", "scoring_of", "width_reference"]
+__all__ = ["Mixed", "Scoring", "scoring_of", "width_reference"]
+
+REFERENCE_QUANTILE = 0.95
+"""sigma_ref is this quantile of training widths."""
 
 LOGITS = ("two-tower", PRIVATE)
 """Scorers without a ``scale`` of their own whose scores are logits."""
@@ -41,6 +45,18 @@ class Session(NamedTuple):
     adaptive: Any
     anchor: Any
     ledger: Ledger | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mixed:
+    """Scores on the selector's scale (S, n), their ``widths``, and the adaptive part's ``own`` widths; None where it knows none.
+
+    Scope: that of the parts.
+    """
+
+    scores: Floats
+    widths: Floats | None
+    own: Floats | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +80,24 @@ class Scoring:
         adaptive, anchor = (None if part is None else part.begin(context, seed) for part in (self.adaptive, self.anchor))
         return Session(adaptive, anchor, None if self.adaptive is None else self.adaptive.ledger)
 
-    def score(self, session: Session, context: Context, items: Ints) -> Scores:
-        """Scores on the selector's scale."""
+    def score(self, session: Session, context: Context, items: Ints) -> Mixed:
+        """Scores on the selector's scale.
+
+        Refuses a part that returns scores or widths that are no finite numbers, or negative widths; ``where`` of the refusal is
+        (the part's name, the row).
+        """
         if self.adaptive is None:
-            return Scores(np.zeros(items.shape), None)
-        own = self.adaptive.score(session.adaptive, context, items)
+            return Mixed(np.zeros(items.shape), None, None)
+        own = _checked(self.adaptive, session.adaptive, context, items)
         scores = _on_scale(self.adaptive, own.scores)
         if self.anchor is None:
-            return Scores(scores, own.widths)
+            return Mixed(scores, own.widths, own.widths)
         weight = self.mode.anchor_weight
-        anchored, _ = standardised(self.anchor.score(session.anchor, context, items).scores)
+        anchored, _ = standardised(_checked(self.anchor, session.anchor, context, items).scores)
         adaptive, scale = standardised(scores)
         middle = scores.mean(axis=1, keepdims=True)
         mixed = middle + scale[:, None] * (weight * anchored + (1.0 - weight) * adaptive)
-        return Scores(mixed, None if own.widths is None else (1.0 - weight) * own.widths)
+        return Mixed(mixed, None if own.widths is None else (1.0 - weight) * own.widths, own.widths)
 
     def update(self, session: Session, context: Context, feedback: Feedback, draws: Draws, keys: Any, t: int) -> Session:
         """The adaptive part learns, disturbed where the mode has a tier; the anchor stays as it is."""
@@ -105,6 +125,26 @@ def scoring_of(mode: Mode, scorers: Mapping[str, Scorer]) -> Scoring:
     if mode.verified and getattr(parts[0], "ledger", None) is None:
         raise InvalidInput("modes.verified", "needs a learner with a ledger", mode.learner)
     return Scoring(mode, *parts)
+
+
+def _checked(part: Scorer, session: Any, context: Context, items: Ints) -> Scores:
+    """A part's scores; what is wrong with them is said with its name and the row."""
+    try:
+        found = part.score(session, context, items)
+    except InvalidInput as why:
+        row = why.where[0] if isinstance(why.where, tuple) else 0
+        raise InvalidInput(why.field, why.rule, why.value, where=(part.name, row)) from why
+    _all(part, "scores", "must be finite", found.scores, np.isfinite(found.scores))
+    if found.widths is not None:
+        good = np.isfinite(found.widths) & (found.widths >= 0.0)
+        _all(part, "widths", "must be finite and at least 0", found.widths, good)
+    return found
+
+
+def _all(part: Scorer, field: str, rule: str, values: Floats, good: Any) -> None:
+    if not good.all():
+        row, place = (int(v) for v in np.argwhere(~good)[0])
+        raise InvalidInput(field, rule, float(values[row, place]), where=(part.name, row))
 
 
 def _on_scale(scorer: Scorer, scores: Floats) -> Floats:
@@ -139,11 +179,12 @@ def _disturbed(scorer: Any, before: Any, after: Any, tier: str, draws: Draws, ke
 
 
 def width_reference(scoring: Scoring, users: Ints, pools: Ints, floor: float, seed: int) -> float | None:
-    """sigma_ref: the 95th percentile of the widths of fresh sessions of training ``users`` (S,) on training ``pools`` (S, n).
+    """sigma_ref: the 95th percentile of the adaptive part's widths, in fresh sessions of training ``users`` (S,) on training
+    ``pools`` (S, n), at least ``floor``.
 
-    None where the scorer knows no uncertainty. Public to the run: fixed before any evaluation.
+    None where the scorer knows no uncertainty. Public to the run: fixed before any evaluation. Refuses what ``score`` refuses.
     """
     half = np.full(users.size, 0.5)
     context = Context(users, half, half, half)
-    widths = scoring.score(scoring.begin(context, seed), context, pools).widths
-    return None if widths is None else max(floor, float(np.quantile(widths, 0.95)))
+    widths = scoring.score(scoring.begin(context, seed), context, pools).own
+    return None if widths is None else max(floor, float(np.quantile(widths, REFERENCE_QUANTILE)))

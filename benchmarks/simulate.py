@@ -1,5 +1,7 @@
 """How long the closed loop takes, and where the time goes: ``python -m benchmarks.simulate [--json FILE] [--data FOLDER]``.
 
+``--page`` measures nothing: it writes the committed results into docs/simulator.md, between its marks.
+
 Two measurements, each in a process of its own so that peak memory and compilation are theirs:
 
 1. one: 256 sessions x 20 rounds of Adaptive, two-tower updates included; the first run compiles, the next ones are timed.
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import platform
 import resource
 import statistics
 import subprocess
@@ -21,7 +24,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from benchmarks.page import DOCS, put, read
+from benchmarks.simulate_page import made as page_parts
 from benchmarks.timing import machine
+from slateproof.experiments.signature import code_version
 
 CORPORA = (("oulad", "oulad"), ("ednet-surrogate", "ednet"))
 REPEATS = 5
@@ -97,6 +103,21 @@ def every(name: str, preset: str, data: str) -> dict[str, Any]:
     }
 
 
+def processor() -> str | None:
+    """The processor's name, where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or None
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), None)
+
+
+def drift_summary() -> dict[str, Any]:
+    """What the committed run of `drift` counted."""
+    found: dict[str, Any] = json.loads((DOCS.parent / "results" / "drift.json").read_text(encoding="utf-8"))["summary"]
+    return found
+
+
 def apart(what: str, name: str, preset: str, data: str) -> dict[str, Any]:
     """One measurement in a process of its own."""
     words = [sys.executable, "-m", "benchmarks.simulate", "--part", what, "--corpus", name, "--preset", preset, "--data", data]
@@ -109,14 +130,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--data", default="../shared/data")
+    parser.add_argument("--page", action="store_true")
     parser.add_argument("--part", choices=["one", "every"])
     parser.add_argument("--corpus")
     parser.add_argument("--preset")
     asked = parser.parse_args()
+    if asked.page:
+        put(DOCS / "simulator.md", page_parts(read("simulate"), drift_summary()))
+        return
     if asked.part:
         print(json.dumps({"one": one, "every": every}[asked.part](asked.corpus, asked.preset, asked.data)))
         return
-    result: dict[str, Any] = {"machine": machine(), "adaptive": [], "all_modes": []}
+    result: dict[str, Any] = {"machine": machine() | {"processor": processor()}, "code": code_version(__name__)}
+    result |= {"adaptive": [], "all_modes": []}
     for name, preset in CORPORA:
         result["adaptive"].append(apart("one", name, preset, asked.data))
         print(json.dumps(result["adaptive"][-1], indent=1))

@@ -9,24 +9,22 @@ from pathlib import Path
 
 from slateproof.corpora import Corpus
 from slateproof.learn.protocol import Learner, Progress, Scorer
-from slateproof.learn.registry import LEARNERS, learner, open_model
+from slateproof.learn.registry import learner, open_model
 from slateproof.simulate.modes import PRIVATE
 
 __all__ = ["fitted", "make"]
 
-EPSILON, DELTA, STEPS = 3.0, 1e-5, 300
+EPSILON, DELTA = 3.0, 1e-5
 """Training of the private two-tower: round level."""
 
 
 def make(name: str) -> Learner:
-    """The learner of a name; ``PRIVATE`` is the registry's where it has one, else made here."""
-    if name != PRIVATE or name in LEARNERS:
-        return learner(name)
-    from slateproof.learn.dp_config import Private
-    from slateproof.learn.dp_train import PrivateTwoTower
+    """The learner of a name. A private one gets the budget of this module.
 
-    private = PrivateTwoTower(private=Private(side_inputs="fixed"), steps=STEPS)
-    return private.calibrated(epsilon=EPSILON, delta=DELTA)
+    A run's seed is public, so that the run can be repeated; the figures of its ledger are those of the same training with a
+    secret seed.
+    """
+    return learner(name, epsilon=EPSILON, delta=DELTA) if name == PRIVATE else learner(name)
 
 
 def fitted(name: str, corpus: Corpus, seed: int, folder: Path | None, progress: Progress | None = None) -> Scorer:

@@ -56,10 +56,11 @@ class Mode:
     in with weight ``anchor_weight``. ``updates``: whether the adaptive scorer learns from the session.
 
     ``selector`` with the preset's constants, ``target_gain`` and ``novelty`` where they are given instead. ``levers``: None is the
-    preset's lever map. ``removed``: terms that are off (``TERMS``), in constant levers, too; top-K has none that could be
-    off. ``open_loop``: selector and scorer see the neutral state in every round, as if nothing had been observed. ``score_noise``: standard deviation of noise on the adaptive score, so (1 - w)
-    times it on the mix. ``tier``: noise of a nominal tier on the scorer's online update; with ``verified`` as a mechanism: the
-    noisy clipped gradient of a round is all that moves the session, every round is released once, and the ledger says so.
+    preset's lever map. ``removed``: terms that are off (``TERMS``), in constant levers, too; top-K has none that could be off.
+    ``open_loop``: selector and scorer see the neutral state in every round, as if nothing had been observed. ``score_noise``:
+    standard deviation of noise on the adaptive score, so (1 - w) times it on the mix. ``tier``: noise of a nominal tier on the
+    scorer's online update; with ``verified`` as a mechanism: the noisy clipped gradient of a round is all that moves the session,
+    every round is released once, and the ledger says so.
 
     Scope: none.
     """

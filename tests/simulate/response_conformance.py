@@ -46,7 +46,7 @@ def live(model: Any, start: Start | None = None, rounds: int = ROUNDS, draws: Dr
     draws, keys = draws or Draws(3), keys_of(sessions)
     people = model.begin(start, Draw(draws, keys, -1, np.zeros((sessions, 0), np.int64)))
     out: dict[str, list[Any]] = {
-        n: [] for n in ("ability", "engagement", "fatigue", "attempts", "correct", "chance", "raw", "theta")
+        n: [] for n in ("ability", "engagement", "fatigue", "attempts", "correct", "chance", "tried", "raw", "theta")
     }
     out["ability"].append(model.ability(people))
     for t in range(rounds):
@@ -59,9 +59,16 @@ def live(model: Any, start: Start | None = None, rounds: int = ROUNDS, draws: Dr
         out["attempts"].append(response.attempted.sum(axis=1))
         out["correct"].append(response.correct.sum(axis=1))
         out["chance"].append(response.chance)
+        out["tried"].append(response.attempted)
         out["raw"].append(response)
         out["theta"].append(getattr(people, "theta", model.ability(people)[:, None]))
     return {name: values if name == "raw" else np.array(values) for name, values in out.items()}
+
+
+def choosiness(run: dict[str, Any]) -> float:
+    """Share tried of the items near a chance of .7, minus the share tried of the others."""
+    near = np.abs(run["chance"] - 0.7) < 0.15
+    return float(run["tried"][near].mean() - run["tried"][~near].mean())
 
 
 class ResponseConformance:
@@ -75,7 +82,14 @@ class ResponseConformance:
         "engagement": lambda run: run["engagement"].mean(),
         "fatigue": lambda run: run["fatigue"].mean(),
         "spread": lambda run: run["theta"].mean(axis=2).std(axis=1).mean(),
+        "contrast": lambda run: run["chance"].std(axis=(1, 2)).mean(),
+        "choosiness": choosiness,
+        "tried": lambda run: run["chance"][run["tried"]].mean(),
+        "tried spread": lambda run: run["chance"][run["tried"]].std(),
+        "place": lambda run: np.nonzero(run["tried"])[2].mean(),
     }
+    placeless: ClassVar[dict[str, float]] = {}
+    """Values of the parameters under which the place in the slate means nothing to the model."""
 
     def test_a_correct_answer_is_an_attempt_at_a_shown_item(self) -> None:
         for t, response in enumerate(live(self.model, hole=True)["raw"]):
@@ -117,6 +131,22 @@ class ResponseConformance:
         for name in ("attempted", "correct", "chance"):
             assert np.array_equal(getattr(part, name), getattr(whole, name)[order])
 
+    def test_luck_belongs_to_the_item_not_to_its_place(self) -> None:
+        """Common random numbers: where places mean nothing, a permuted slate is answered by the same permutation."""
+        model, keys, draws, shown = replace(self.model, **self.placeless), keys_of(), Draws(3), slate(0)
+        people = model.begin(start_of(), Draw(draws, keys, -1, np.zeros((SESSIONS, 0), np.int64)))
+        order = np.argsort(np.random.default_rng(2).random(shown.items.shape), axis=1)
+        moved = replace(
+            shown,
+            **{
+                name: np.take_along_axis(getattr(shown, name), order, axis=1)
+                for name in ("items", "there", "difficulty", "skill", "seen")
+            },
+        )
+        one, two = (model.respond(people, each, Draw(draws, keys, 0, each.items)) for each in (shown, moved))
+        for name in ("attempted", "correct", "chance"):
+            assert np.array_equal(np.take_along_axis(getattr(one, name), order, axis=1), getattr(two, name)), name
+
     def test_two_runs_are_equal_and_nothing_is_changed_in_place(self) -> None:
         one, two = live(self.model), live(self.model)
         assert all(np.array_equal(one[n], two[n]) for n in one if n != "raw")
@@ -133,7 +163,7 @@ class ResponseConformance:
         for name, effect in effects.items():
             low, high = self.sides(name)
             runs = [live(replace(self.model, **{name: value}), **self.setting(name)) for value in (low, high)]
-            was, now = (float(self.measure(name, effect.quantity)(run)) for run in runs)
+            was, now = (float(self.quantities[effect.quantity](run)) for run in runs)
             assert (now - was) * effect.sign > 0.0, (name, effect, was, now)
 
     def test_parameters_out_of_range_are_refused_by_name(self) -> None:
@@ -147,10 +177,6 @@ class ResponseConformance:
         value = getattr(self.model, name)
         return (0.5 * value, 1.25 * value) if value else (0.0, 1.0)
 
-    def measure(self, name: str, quantity: str) -> Any:
-        """How a parameter's quantity is read off a run."""
-        return self.quantities[quantity]
-
     def setting(self, name: str) -> dict[str, Any]:
         """Where a parameter's effect is looked at."""
         return {}
@@ -159,6 +185,7 @@ class ResponseConformance:
 class CoreConformance(ResponseConformance):
     """The suite for models that inherit ``Core``: learning is bounded, needs attempts, and fades no further than the start."""
 
+    placeless: ClassVar[dict[str, float]] = {"rank_cost": 0.0}
     rewarding: ClassVar[float] = 0.05
     """A difficulty at which the reward exceeds the reference: easy where accuracy engages, in the zone where matches do."""
 

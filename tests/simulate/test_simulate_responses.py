@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,12 +39,9 @@ class TestMIRT(CoreConformance):
 
     def setting(self, name: str) -> dict[str, Any]:
         if name == "general":
+            # ``general`` draws the skills' chances together: seen between equally hard items.
             return {"rounds": 1, "difficulty": 0.5}
         return {"rounds": 1} if name == "skills" else super().setting(name)
-
-    def measure(self, name: str, quantity: str) -> Any:
-        # ``general`` draws the skills' chances together: what it spreads are the chances of equally hard items.
-        return (lambda run: run["chance"][0].std()) if name == "general" else super().measure(name, quantity)
 
     def test_practice_moves_its_own_skill_most(self) -> None:
         model, keys, shown = MIRT(attempt_base=50.0), keys_of(), slate(0)
@@ -69,9 +66,6 @@ class TestZPD(CoreConformance):
             return {"start": start_of(fatigue=0.9)}
         return super().setting(name)
 
-    def measure(self, name: str, quantity: str) -> Any:
-        return _preference if name == "attraction" else super().measure(name, quantity)
-
     def test_only_the_zone_teaches(self) -> None:
         model = replace(self.model, spread=0.0, zone_width=0.05)
         gains = {d: live(model, start_of(0.5), rounds=6, difficulty=d) for d in (0.0, 0.25, 1.0)}
@@ -79,16 +73,9 @@ class TestZPD(CoreConformance):
         assert gain[0.25] > 5 * max(gain[0.0], gain[1.0], 1e-6)
 
 
-def _preference(run: dict[str, Any]) -> float:
-    """Spread of attempts over items by chance of success: how choosy learners are."""
-    tried = np.concatenate([r.attempted.ravel() for r in run["raw"]])
-    chance = run["chance"].reshape(-1)
-    inside = np.abs(chance - 0.7) < 0.15
-    return float(tried[inside].mean() - tried[~inside].mean())
-
-
 class TestContextualZPD(TestZPD):
     model: ClassVar[Any] = ContextualZPD()
+    placeless: ClassVar[dict[str, float]] = {"rank_cost": 0.0, "depletion": 0.0}
 
     def setting(self, name: str) -> dict[str, Any]:
         if name == "fatigue_shift":
@@ -113,6 +100,7 @@ class TestContextualZPD(TestZPD):
 
 class TestLegacy(ResponseConformance):
     model: ClassVar[Any] = Legacy()
+    placeless: ClassVar[dict[str, float]] = {"rank_decay": 1.0}
 
     def sides(self, name: str) -> tuple[float, float]:
         return {
@@ -123,11 +111,6 @@ class TestLegacy(ResponseConformance):
             "rank_decay": (0.2, 1.0),
         }.get(name, super().sides(name))
 
-    def measure(self, name: str, quantity: str) -> Any:
-        """Choice parameters move what is tried, not how much: their quantity is the difficulty and the place of attempts."""
-        special = {"zone_offset": _success, "zone_width": _success_spread, "rank_decay": _late}
-        return special.get(name, super().measure(name, quantity))
-
     def setting(self, name: str) -> dict[str, Any]:
         return {"rounds": 2, "start": start_of(sessions=400)} if name == "zone_width" else {}
 
@@ -136,22 +119,31 @@ class TestLegacy(ResponseConformance):
         assert run["ability"][-1].mean() < 0.3
 
 
-def _tried_chance(run: dict[str, Any]) -> Any:
-    tried = np.concatenate([r.attempted.ravel() for r in run["raw"]])
-    return run["chance"].reshape(-1)[tried]
+@dataclass(frozen=True, slots=True)
+class ByPlace(IRT):
+    """Broken on purpose: its numbers belong to the places of the slate, so that two modes meet different luck on one item."""
+
+    def drawn(self, willing: Any, chance: Any, shown: Any, draw: Draw) -> Any:
+        places = np.tile(np.arange(shown.items.shape[1]), (shown.items.shape[0], 1))
+        return super(ByPlace, self).drawn(willing, chance, shown, replace(draw, items=places))
 
 
-def _success(run: dict[str, Any]) -> float:
-    return float(_tried_chance(run).mean())
+@dataclass(frozen=True, slots=True)
+class HiddenPlace(IRT):
+    """Broken on purpose: a cost of the place that no parameter turns off."""
+
+    def willing(self, learners: Any, shown: Any, fatigue: Any) -> Any:
+        return super(HiddenPlace, self).willing(learners, shown, fatigue) - 0.5 * np.arange(shown.items.shape[1])
 
 
-def _success_spread(run: dict[str, Any]) -> float:
-    return float(_tried_chance(run).std())
+@pytest.mark.parametrize("broken", [ByPlace(), HiddenPlace()])
+def test_the_suite_catches_numbers_and_effects_of_places(broken: Any) -> None:
+    class Suite(CoreConformance):
+        model = broken
 
-
-def _late(run: dict[str, Any]) -> float:
-    places = np.concatenate([np.nonzero(r.attempted)[1] for r in run["raw"]])
-    return float(places.mean())
+    with pytest.raises(AssertionError, match="attempted"):
+        Suite().test_luck_belongs_to_the_item_not_to_its_place()
+    Suite().test_a_response_belongs_to_the_item_not_to_its_neighbours_order()  # sessions apart: the older check passes it
 
 
 def test_the_models_differ() -> None:

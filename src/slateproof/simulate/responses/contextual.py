@@ -47,7 +47,7 @@ class ContextualZPD(Core):
         "depletion": Effect("correct", -1),
         "mood_step": Effect("attempts", +1),
         "mood_effect": Effect("attempts", +1),
-        "attraction": Effect("spread", +1),
+        "attraction": Effect("choosiness", +1),
     }
     own_unit: ClassVar[tuple[str, ...]] = ("zone_success", "mood_step")
 

@@ -19,7 +19,14 @@ from slateproof.types.columns import Floats, finite_scalar
 
 __all__ = ["EFFECTS", "Core", "Effect", "Learners", "Quantity", "clip01", "sigmoid"]
 
-Quantity = Literal["correct", "attempts", "ability", "engagement", "fatigue", "spread"]
+Quantity = Literal[
+    "correct", "attempts", "ability", "engagement", "fatigue", "spread", "contrast", "choosiness", "tried", "tried spread", "place"
+]  # fmt: skip
+"""What an effect can be about, over sessions and rounds: mean chance of success of what is shown; attempts per round; ability at
+the end; engagement; fatigue; standard deviation of ability between learners, and of chances between the items shown to them
+("contrast"); attempts at items near a chance of .7 minus attempts at the others ("choosiness"); and of what is tried, the mean and
+the standard deviation of the chance, and the mean place in the slate.
+"""
 
 
 class Effect(NamedTuple):

@@ -64,11 +64,14 @@ class Legacy:
 
     @classmethod
     def effects(cls) -> dict[str, Effect]:
-        """Every parameter's effect, for tired learners: there a wider budget adds attempts, because no budget is below one."""
+        """Every parameter's effect, for tired learners: there a wider budget adds attempts, because no budget is below one.
+
+        The zone and ``rank_decay`` say which items are tried, not how many.
+        """
         return {
             "decay": Effect("ability", -1), "learning_rate": Effect("ability", +1), "forgetting": Effect("ability", -1),
-            "noise": Effect("spread", +1), "zone_offset": Effect("correct", -1), "zone_width": Effect("correct", +1),
-            "rank_decay": Effect("attempts", +1), "choices": Effect("attempts", +1), "budget_mean": Effect("attempts", +1),
+            "noise": Effect("spread", +1), "zone_offset": Effect("tried", -1), "zone_width": Effect("tried spread", +1),
+            "rank_decay": Effect("place", +1), "choices": Effect("attempts", +1), "budget_mean": Effect("attempts", +1),
             "budget_sd": Effect("attempts", +1),
         }  # fmt: skip
 

@@ -37,7 +37,7 @@ class MIRT(Core):
     name: ClassVar[str] = "mirt"
     own_effects: ClassVar[dict[str, Effect]] = {
         "skills": Effect("spread", -1),
-        "general": Effect("spread", -1),
+        "general": Effect("contrast", -1),
         "transfer": Effect("ability", +1),
     }
     own_unit: ClassVar[tuple[str, ...]] = ("general", "transfer")

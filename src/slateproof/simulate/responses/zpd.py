@@ -38,7 +38,7 @@ class ZPD(Core):
     own_effects: ClassVar[dict[str, Effect]] = {
         "zone_success": Effect("ability", +1),
         "zone_width": Effect("ability", +1),
-        "attraction": Effect("spread", +1),
+        "attraction": Effect("choosiness", +1),
     }
     own_unit: ClassVar[tuple[str, ...]] = ("zone_success",)
 

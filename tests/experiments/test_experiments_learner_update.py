@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from slateproof.experiments import learner_update
-from slateproof.experiments.learner_update import measured
+from slateproof.experiments.learner_update import _tails, measured
 from slateproof.learn.blend import standardised
 from tests.experiments.experiment_world import SmallShelf, run
 
@@ -28,13 +28,22 @@ def test_scale_and_level_of_raw_scores_do_not_count(before: np.ndarray) -> None:
     assert one == pytest.approx(other)
 
 
-def test_gaussian_movement_has_gaussian_tails_and_its_own_scale(before: np.ndarray) -> None:
+def test_tails_are_beyond_the_own_scale_of_each_pair() -> None:
+    scale = np.repeat([0.5, 2.0], 20)
+    cell = _tails(scale * np.random.default_rng(0).standard_normal((4_000, 40)))
+    assert cell["tau"] == pytest.approx(1.25, rel=0.01)
+    assert cell["tau_spread"] == pytest.approx(0.75 / 1.25, rel=0.02)
+    pooled = np.sqrt((0.25 + 4.0) / 2.0)
+    for tag, u in (("20", 2.0), ("25", 2.5)):
+        assert cell[f"tail_{tag}"] == pytest.approx(norm.sf(u), abs=1e-3)
+        assert cell[f"tail_{tag}_pooled"] == pytest.approx(norm.sf(u * pooled / scale).mean(), abs=1e-3)
+        assert cell[f"tail_{tag}_pooled"] > 1.5 * cell[f"tail_{tag}"]
+
+
+def test_movement_has_its_own_scale_and_shrinks_the_old_lead(before: np.ndarray) -> None:
     after = before + 0.3 * np.random.default_rng(3).standard_normal((400, 4, 60))
     cell = measured(before, after, 10, 50, np.random.default_rng(1))
     assert cell["mean"] > 0.05  # what moves a pool shrinks the lead of its top items
-    for name, u in (("tail_20", 2.0), ("tail_25", 2.5)):
-        assert cell[f"{name}_centred"] == pytest.approx(norm.sf(u), abs=4e-3)
-        assert cell[name] > cell[f"{name}_centred"]
     # Standardised again, the noise shrinks by sqrt(1 + .3²), and the old scores with it.
     assert cell["tau"] == pytest.approx(0.3 * np.sqrt(2.0 / 1.09), rel=0.1)
     assert cell["flip_w000"] >= cell["flip_w050"] >= cell["flip_w075"] > 0.0

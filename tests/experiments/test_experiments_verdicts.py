@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slateproof.experiments.verdicts import KINDS, Ours, Published, Verdict, count, judge
+from slateproof.experiments.verdicts import BASES, KINDS, Ours, Published, Verdict, bases, count, judge
 
 NUMBERS = st.floats(-1e6, 1e6, allow_nan=False)
 
@@ -27,6 +27,14 @@ def published(value: float, **rule: object) -> Published:
         (published(0.2, share=0.25), Ours(0.25), "reproduced"),
         (published(0.2), Ours(0.25, error=0.03), "reproduced"),
         (published(0.2), Ours(0.25, error=0.02), "same direction"),
+        (published(0.2), Ours(0.3, error=1.0), "reproduced"),
+        (published(0.2), Ours(0.31, error=1.0), "same direction"),
+        (published(-0.4), Ours(0.04, error=1.0), "differs"),
+        (published(-0.4, interval=(-1.0, 0.5)), Ours(0.04), "reproduced"),
+        (published(0.99), Ours(0.70), "same direction"),
+        (published(0.99, bounded=True), Ours(0.70), "differs"),
+        (published(0.7, bounded=True), Ours(0.4), "same direction"),
+        (published(1.0, bounded=True), Ours(0.9), "differs"),
         (published(0.2), Ours(0.61), "differs"),
         (published(0.2), Ours(0.06), "differs"),
         (published(0.2), Ours(-0.2), "differs"),
@@ -46,6 +54,23 @@ def test_the_rules(theirs: Published, ours: Ours, verdict: str) -> None:
 def test_the_rule_is_written_beside_the_verdict() -> None:
     assert judge(published(1.0, tolerance=0.1), Ours(1.05)).rule == "within 0.1 (stated tolerance)"
     assert judge(published(1.0), Ours(2.0, why="simulated answers")).rule == "simulated answers"
+    capped = judge(published(1.0), Ours(1.3, error=9.0)).rule
+    assert capped == "within 0.5 (two standard errors of the difference, at most half the published value)"
+    assert judge(published(1.0), Ours(0.0)).rule == "not equal; not within a factor of 3"
+
+
+def test_what_is_reproduced_says_by_what_and_formulas_are_counted_apart() -> None:
+    verdicts = [
+        judge(published(1.0), Ours(1.0)),
+        judge(published(1.0, interval=(0.0, 2.0)), Ours(1.5)),
+        judge(published(1.0, share=0.1), Ours(1.05)),
+        judge(published(1.0), Ours(1.05, error=0.1)),
+        judge(published(1.0, tolerance=0.1, formula=True), Ours(1.05)),
+        judge(published(1.0, formula=True), Ours(9.0)),
+        judge(published(1.0), Ours(None)),
+    ]
+    assert [one.basis for one in verdicts] == ["equal", "interval", "tolerance", "noise", "formula", "", ""]
+    assert bases(verdicts) == dict.fromkeys(BASES, 1)
 
 
 def test_a_cause_stands_beside_what_was_not_reproduced_and_changes_nothing() -> None:
@@ -56,7 +81,7 @@ def test_a_cause_stands_beside_what_was_not_reproduced_and_changes_nothing() -> 
 @given(theirs=NUMBERS, ours=NUMBERS, room=st.floats(0.0, 1e3), error=st.floats(0.0, 1e3))
 def test_within_tolerance_is_reproduced_and_nothing_else_is(theirs: float, ours: float, room: float, error: float) -> None:
     verdict = judge(published(theirs, tolerance=room), Ours(ours, error=error))
-    allowed = max(room, 2.0 * error)
+    allowed = max(room, min(2.0 * error, 0.5 * abs(theirs)))
     if abs(abs(ours - theirs) - allowed) > 1e-9 * (1.0 + allowed):
         assert (verdict.verdict == "reproduced") == (abs(ours - theirs) <= allowed)
     assert verdict.verdict in KINDS

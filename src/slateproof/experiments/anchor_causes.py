@@ -21,11 +21,13 @@ from slateproof.learn.blend import standardised
 from slateproof.learn.mf_bce import MFBCE
 from slateproof.types.columns import Floats
 
-__all__ = ["BIASED", "NULL", "WIDE", "cause_of", "exact_row", "null_rows", "trained_differently"]
+__all__ = ["BIASED", "FIVE", "NULL", "WIDE", "cause_of", "exact_row", "null_rows", "trained_differently"]
 
+FIVE = "mf-bce, 5 steps"
+"""The anchor of the raw-ranking experiments."""
 BIASED = "mf-bce, 5 steps, biases"
 """The library's own learner."""
-TOLD = {"mf-bce, 5 steps": "MF-BCE", BIASED: "with biases", "als": "ALS", "none: normal scores": "normal scores"}
+TOLD = {FIVE: "MF-BCE", BIASED: "with biases", "als": "ALS", "none: normal scores": "normal scores"}
 """Anchors that a cause names; the table of trainings has them all."""
 NULL = "none: normal scores"
 WIDE = 0.1

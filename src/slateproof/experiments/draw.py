@@ -9,7 +9,9 @@ Scope: none; presentation.
 from __future__ import annotations
 
 import io
+import math
 import re
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from slateproof.experiments.figures import Figure, Panel, Series
@@ -60,11 +62,11 @@ RC: dict[str, Any] = {
     "figure.dpi": 100,
 }
 
-CHARACTERS = 14.0
-"""Of a legend, per inch."""
+CHARACTERS, TITLE = 14.0, 11.0
+"""Of a legend and of a panel's title, per inch."""
 
-WIDTH, HEIGHT = 3.5, 2.7
-"""Inches per panel."""
+WIDTHS, HEIGHT = {1: 4.8, 2: 3.5, 3: 2.75}, 2.6
+"""Inches per panel, by the number of columns: a page is 7 inches wide, so that type is set at 85 to 100 % of its size."""
 
 
 def to_svg(figure: Figure) -> str:
@@ -102,13 +104,14 @@ def _canvas(figure: Figure) -> Canvas:
 
     columns = min(figure.columns, len(figure.panels))
     rows = -(-len(figure.panels) // columns)
-    canvas = Canvas(figsize=(WIDTH * columns, HEIGHT * rows + (0.35 if figure.legend == "shared" else 0.0)), layout="constrained")
+    wide = WIDTHS.get(columns, WIDTHS[3])
+    canvas = Canvas(figsize=(wide * columns, HEIGHT * rows + (0.35 if figure.legend == "shared" else 0.0)), layout="constrained")
     grid = canvas.subplots(rows, columns, squeeze=False)
     for place, axes in enumerate(grid.flat):
         if place >= len(figure.panels):
             axes.set_axis_off()
             continue
-        _panel(axes, figure.panels[place])
+        _panel(axes, figure.panels[place], int(TITLE * (wide - 0.6)))
         if figure.legend == "each":
             axes.legend(loc="best")
     if figure.legend == "shared":
@@ -123,12 +126,13 @@ def _legend(canvas: Any, grid: Any) -> None:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     if found:
-        room = int(CHARACTERS * canvas.get_figwidth() / (max(map(len, found)) + 7))
-        canvas.legend(found.values(), found.keys(), loc="outside lower center", ncols=max(1, min(len(found), 4, room)))
+        room = max(1, min(len(found), 4, int(CHARACTERS * canvas.get_figwidth() / (max(map(len, found)) + 7))))
+        lines = -(-len(found) // room)
+        canvas.legend(found.values(), found.keys(), loc="outside lower center", ncols=-(-len(found) // lines))
 
 
-def _panel(axes: Any, panel: Panel) -> None:
-    axes.set_title(panel.title)
+def _panel(axes: Any, panel: Panel, characters: int) -> None:
+    axes.set_title(textwrap.fill(panel.title, characters))
     axes.set_xlabel(panel.x)
     axes.set_ylabel(panel.y)
     axes.set_xscale(panel.x_scale)
@@ -141,14 +145,36 @@ def _panel(axes: Any, panel: Panel) -> None:
             _line(axes, one)
     ticks = sorted({float(x) for one in panel.series if one.kind == "line" for x in one.x})
     if panel.x_scale == "log" and 2 <= len(ticks) <= 7:
-        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        axes.minorticks_off()
+        axes.set_xticks(ticks, [_short(tick, min(ticks)) for tick in ticks])
+        axes.xaxis.minorticks_off()
     elif panel.x_scale == "linear" and ticks and all(tick.is_integer() for tick in ticks):
         axes.xaxis.get_major_locator().set_params(integer=True)
     if panel.x_limits is not None:
         axes.set_xlim(*panel.x_limits)
     if panel.y_limits is not None:
         axes.set_ylim(*panel.y_limits)
+    if panel.y_scale == "log":
+        _between_powers(axes)
+
+
+def _short(tick: float, smallest: float) -> str:
+    """``5e-5`` where ticks are small, so that neighbours do not run into each other."""
+    return f"{tick:g}" if smallest >= 1e-3 else re.sub(r"\.?0*e([-+])0*", r"e\1", f"{tick:.1e}")
+
+
+def _between_powers(axes: Any) -> None:
+    """On a logarithmic axis of less than two decades the ticks 2 and 5 between powers of ten have numbers, too."""
+    from matplotlib.ticker import FuncFormatter
+
+    low, high = axes.get_ylim()
+    if high / low < 100.0:
+        plain = FuncFormatter(lambda value, _: f"{value:g}")
+        numbered = FuncFormatter(
+            lambda value, _: f"{value:g}" if round(value / 10.0 ** math.floor(math.log10(value))) in (2, 5) else ""
+        )
+        axes.yaxis.set_major_formatter(plain)
+        axes.yaxis.set_minor_formatter(numbered)
+        axes.tick_params(axis="y", which="minor", labelsize=8.0)
 
 
 def _line(axes: Any, one: Series) -> None:
@@ -160,11 +186,13 @@ def _line(axes: Any, one: Series) -> None:
         "line": {"marker": marker, "linestyle": dashes},
         "curve": {"linestyle": dashes},
         "points": {"marker": marker, "linestyle": "none"},
+        "published": {"marker": marker, "linestyle": "none", "markerfacecolor": colour, "markersize": 6.0, "alpha": 0.55},
         "steps": {"linestyle": dashes, "drawstyle": "steps-post"},
     }
     if one.low is not None and one.high is not None:
         axes.fill_between(one.x, one.low, one.high, color=colour, alpha=0.15, linewidth=0.0)
-    axes.plot(one.x, one.y, color=colour, label=one.label, markerfacecolor="white", markeredgewidth=1.2, **styles[one.kind])
+    hollow: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.2}
+    axes.plot(one.x, one.y, color=colour, label=one.label, **{**hollow, **styles[one.kind]})
 
 
 HATCHES = ("", "////", "....", "xxxx", "----", "\\\\\\\\", "++++")
@@ -181,7 +209,8 @@ def _bars(axes: Any, one: Series, place: int, beside: int) -> None:
         spots, one.y, wide * 0.92, color=colour, alpha=0.85, edgecolor="white", hatch=HATCHES[one.slot % len(HATCHES)],
         linewidth=0.0, label=one.label, yerr=error, error_kw={"elinewidth": 1.0, "ecolor": INK, "capsize": 2.0},
     )  # fmt: skip
-    axes.set_xticks(range(len(one.x)), [str(x) for x in one.x])
+    names = [str(x) for x in one.x]
+    axes.set_xticks(range(len(one.x)), names, fontsize=8.0 if sum(map(len, names)) < 24 else 7.0)
     axes.grid(visible=False, axis="x")
 
 

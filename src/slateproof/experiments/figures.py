@@ -16,7 +16,8 @@ __all__ = ["Figure", "Panel", "Series"]
 class Series:
     """One line, set of points or set of bars. ``slot`` picks colour, marker and dashes together: one does not need the other.
 
-    ``kind``: "line" (with markers), "curve" (a line without), "points", "bars", "steps", "reference" (thin, dashed, grey).
+    ``kind``: "line" (with markers), "curve" (a line without), "points", "published" (the paper's points, filled), "bars", "steps",
+    "reference" (thin, dashed, grey).
     ``low`` and ``high`` are interval ends.
 
     Scope: none.

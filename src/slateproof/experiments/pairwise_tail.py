@@ -109,6 +109,7 @@ def _verdicts(rows: list[Row]) -> list[Verdict]:
             published = Published(
                 f"{rank}/{rho}/{sigma}/{u}/{name}", LABEL, f"{where}: {name}", value,
                 tolerance=6e-5 if name == "bound" else 0.0, share=0.05 if name == "tail" else 0.0,
+                formula=name == "bound",
             )  # fmt: skip
             why = None if row is not None else "the corpus or the cell is not in hand"
             error = 0.0 if row is None or name == "bound" else math.sqrt(2.0) * row["error"]
@@ -137,7 +138,9 @@ def _figures(rows: list[Row]) -> tuple[Figure, ...]:
         series.append(Series(noise, tuple(r["u"] for r in mine), tuple(r["tail"] for r in mine), "line", slot))
     u = np.linspace(rows[0]["u"], rows[-1]["u"], 40)
     envelope = Series("exp(−u²/2)", tuple(u.tolist()), tuple(np.exp(-u * u / 2.0).tolist()), "reference")
-    panel = Panel(f"OULAD, σ={rows[0]['sigma']:g}", "u", "share of differences ≥ u τ̂", (*series, envelope), "linear", "log")
+    panel = Panel(
+        f"OULAD, σ={rows[0]['sigma']:g}", "u, in multiples of τ̂", "share beyond u τ̂", (*series, envelope), "linear", "log"
+    )
     text = "Five nearly equal curves of tail probability against u, all below the dashed envelope, ever farther as u grows."
     return (Figure("pairwise-tail", "Tails of normalised score differences", text, (panel,), 1),)
 

@@ -94,6 +94,7 @@ def _verdicts(rows: list[Row], cut: dict[str, str], anchor: str = ANCHORS[0]) ->
             published = Published(
                 f"{paper}/{threshold}/{sigma}/{name}", LABEL, what, value,
                 tolerance=0.05 if name == "relative_drop" else 0.0, share=0.25 if flips else 0.0, reference=reference,
+                bounded=flips,
             )  # fmt: skip
             if row is None:
                 verdicts.append(judge(published, Ours(None, why="the corpus or the threshold is not in hand")))
@@ -177,7 +178,16 @@ def _figures(rows: list[Row]) -> tuple[Figure, ...]:
                     (t, tag, title) for tag, title in (("w000", "w = 0"), ("w075", "w = .75")) for t in _thresholds(mine)
                 )
             ]
-            panels.append(Panel(f"{corpus}, {anchor}", "σ", "Flip@10", tuple(series), "log", y_limits=(0.0, 1.02)))
+            panels.append(
+                Panel(
+                    f"{corpus}, {anchor}",
+                    "noise σ (sd of a pool's scores = 1)",
+                    "Flip@10",
+                    tuple(series),
+                    "log",
+                    y_limits=(0.0, 1.02),
+                )
+            )
     if not panels:
         return ()
     text = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -11,20 +12,17 @@ import pyarrow as pa
 import typer
 
 from slateproof.audit import AuditLog
-from slateproof.certify import certify_batch
 from slateproof.cli.progress import progress_bar
 from slateproof.cli.scope import verdict
-from slateproof.cli.tables import TableWriter, count_rows, read_batches, read_table
+from slateproof.cli.tables import Piece, TableWriter, count_rows, read_pieces, read_table
 from slateproof.errors import InvalidInput
 from slateproof.policy import Policy
-from slateproof.types import Catalog, PoolBatch, SlateBatch, StateBatch
-from slateproof.types.arrowpools import find_bad_rows
-from slateproof.types.row import Row
+from slateproof.policy.table import Selected, select_rows
+from slateproof.types import Catalog
+from slateproof.types.arrowpools import PoolReader
+from slateproof.types.row import BadRows, Row, number_of
 
 __all__ = ["select"]
-
-POOL_COLUMNS = {"ids", "scores", "targets", "widths", "vectors", "similarity", "tags"}
-STATE_COLUMNS = {"knowledge", "engagement", "uncertainty", "shown"}
 
 
 class OnError(StrEnum):
@@ -51,26 +49,33 @@ def select(
     if out is None and log is None and show == 0:
         raise InvalidInput("out", "nothing would be kept: give --out, --log or --show")
     items = None if catalog is None else Catalog.from_arrow(read_table(catalog, "catalog"))
-    run = _Run(rules, items, on_error, threads, show)
-    audit = None if log is None else _open_log(log, rules, policy, key)
-    try:
-        with progress_bar("selecting", count_rows(pools, "pools")) as advance:
-            if out is None:
-                for table in read_batches(pools, batch, "pools"):
-                    run.take(table, None, audit)
-                    advance(table.num_rows)
-            else:
-                with TableWriter(out, "out") as writer:
-                    for table in read_batches(pools, batch, "pools"):
-                        run.take(table, writer, audit)
-                        advance(table.num_rows)
-                    run.check_any(pools)
+    run = _Run(rules, items, on_error, threads, trace=log is not None)
+    total = count_rows(pools, "pools")
+    if log is not None:
+        # A record cannot be taken back, so the whole file is selected once before the first one is written.
+        with progress_bar("checking", total) as advance:
+            for piece in read_pieces(pools, batch, "pools"):
+                run.select(piece)
+                advance(piece.rows)
         run.check_any(pools)
-        checkpoint = None if audit is None else audit.commit()
-    finally:
-        if audit is not None:
-            audit.close()
-    run.report(out, log, checkpoint)
+        run = _Run(rules, items, on_error, threads, trace=True)
+    told = _Told(show)
+    with ExitStack() as stack:
+        advance = stack.enter_context(progress_bar("selecting", total))
+        writer = None if out is None else stack.enter_context(TableWriter(out, "out"))
+        audit = None if log is None else stack.enter_context(closing(_open_log(log, rules, policy, key)))
+        before = 0 if audit is None else len(audit)
+        try:
+            for piece in read_pieces(pools, batch, "pools"):
+                _hand_on(run.select(piece), writer, audit, told)
+                advance(piece.rows)
+            run.check_any(pools)
+            checkpoint = None if audit is None else audit.commit()
+        except InvalidInput as why:
+            if audit is None:
+                raise
+            raise _said(why, audit.commit().size - before) from why
+    _report(rules, run, told, out, log, checkpoint)
 
 
 def _open_log(path: Path, rules: Policy, policy: Path, key: Path | None) -> AuditLog:
@@ -79,64 +84,42 @@ def _open_log(path: Path, rules: Policy, policy: Path, key: Path | None) -> Audi
     return AuditLog.create(path, level=rules.trace.level, key=key, scope=verdict(rules, policy).to_dict())
 
 
-class _Run:
-    """The state of one command: counts, skipped rows, and what was asked to be shown."""
+def _said(error: InvalidInput, logged: int) -> InvalidInput:
+    """The error, with what the log holds already."""
+    return InvalidInput(
+        error.field, f"{error.rule}; {logged:,} slates of this run stand in the log", error.value, where=error.where
+    )
 
-    def __init__(self, rules: Policy, items: Catalog | None, on_error: OnError, threads: int | None, show: int) -> None:
-        self.rules, self.items, self.on_error, self.threads, self.show = rules, items, on_error, threads, show
-        self.rows = self.selected = self.certified = 0
-        self.margins: list[Any] = []
-        self.radii: list[Any] = []
+
+class _Run:
+    """One pass over a file: which rows there were, which were refused."""
+
+    def __init__(self, rules: Policy, items: Catalog | None, on_error: OnError, threads: int | None, *, trace: bool) -> None:
+        self.rules, self.on_error, self.threads, self.trace = rules, on_error, threads, trace
+        self.reader = PoolReader(items)
+        self.rows = self.selected = 0
         self.skipped: list[InvalidInput] = []
 
-    def take(self, table: pa.Table, writer: TableWriter | None, audit: AuditLog | None) -> None:
-        """Select one batch of rows and hand the slates on."""
-        good, numbers = self._good_rows(table)
-        slates = None
-        while good.num_rows and slates is None:
+    def select(self, piece: Piece) -> tuple[Selected, pa.Table] | None:
+        """The slates of a piece, and the rows that they are of; a bad row stops the run, or is noted and left out."""
+        table, numbers, refused = piece.table, np.asarray(piece.numbers, np.int64), list(piece.refused)
+        found = None
+        while table.num_rows and found is None:
             try:
-                pools = PoolBatch.from_arrow(good, self.items)
-                slates = self.rules.select_batch(pools, StateBatch.of(good, len(pools)), threads=self.threads)
-            except InvalidInput as error:
-                good, numbers = self._without(good, numbers, error)
-        self.rows += table.num_rows
-        if slates is None:
-            return
-        margins, radii = certify_batch(slates)
-        self.margins.append(margins)
-        self.radii.append(radii)
-        if writer is not None:
-            writer.write(_result(good, numbers, slates, margins, radii))
-        if audit is not None:
-            audit.append_batch(slates, round_ids=_labels(good, "round_id", numbers), subjects=_labels(good, "subject", None))
-        for b in range(min(self.show - self.selected, len(slates))):
-            typer.echo(f"\nrow {numbers[b]}: {list(slates[b].ids)}  margin {margins[b]:.6g}, radius {radii[b]:.6g}")
-            typer.echo(slates[b].explain().to_text())
-        self.selected += len(slates)
-
-    def _good_rows(self, table: pa.Table) -> tuple[pa.Table, Any]:
-        """The rows that can be selected, with their numbers in the file; a bad one stops the run or is noted and left out."""
-        numbers = np.arange(self.rows, self.rows + table.num_rows)
-        bad = [_moved(error, self.rows) for error in find_bad_rows(table, self.items)]
-        if not bad:
-            return table, numbers
-        if self.on_error is OnError.fail:
-            raise bad[0]
-        self.skipped += bad
-        keep = np.isin(numbers, [error.where.number for error in bad], invert=True)  # type: ignore[attr-defined]
-        return table.filter(pa.array(keep)), numbers[keep]
-
-    def _without(self, table: pa.Table, numbers: Any, error: InvalidInput) -> tuple[pa.Table, Any]:
-        """The rows but the one that a state, a lever or an overflow spoiled."""
-        place = error.where
-        if not isinstance(place, Row):
-            raise error
-        known = InvalidInput(error.field, error.rule, error.value, where=Row(int(numbers[place.number]), place.item))
-        if self.on_error is OnError.fail:
-            raise known from error
-        self.skipped.append(known)
-        keep = np.arange(table.num_rows) != place.number
-        return table.filter(pa.array(keep)), numbers[keep]
+                pools = self.reader.read(table)
+                found = select_rows(self.rules, table, pools, numbers, threads=self.threads, trace=self.trace)
+            except BadRows as bad:
+                refused += [_in_file(error, numbers) for error in bad.rows]
+                keep = np.ones(table.num_rows, bool)
+                keep[[number_of(error) for error in bad.rows]] = False
+                table, numbers = table.filter(pa.array(keep)), numbers[keep]
+        refused.sort(key=number_of)
+        if refused and self.on_error is OnError.fail:
+            raise refused[0]
+        self.rows += piece.rows
+        self.selected += table.num_rows
+        self.skipped += refused
+        return None if found is None else (found, table)
 
     def check_any(self, pools: Path) -> None:
         """Refuse a file without a single row that could be selected."""
@@ -144,58 +127,75 @@ class _Run:
             why = f"; the first of {len(self.skipped)} bad rows: {self.skipped[0]}" if self.skipped else ""
             raise InvalidInput("pools", f"no row could be selected{why}", str(pools))
 
-    def report(self, out: Path | None, log: Path | None, checkpoint: Any) -> None:
-        """What was done, in a few lines."""
-        margins, radii = np.concatenate(self.margins), np.concatenate(self.radii)
-        typer.echo(
-            f"selected {self.selected:,} slates from {self.rows:,} pools with policy {self.rules.name} ({self.rules.digest[:12]})"
-        )
-        typer.echo(
-            f"margin: median {_median(margins):.4g}, positive in {(margins > 0).mean():.1%}; radius: median {_median(radii):.4g}"
-        )
-        if self.skipped:
-            typer.echo(f"skipped {len(self.skipped)} bad rows; the first: {self.skipped[0]}")
-        if out is not None:
-            typer.echo(f"wrote {out}")
-            if self.skipped:
-                notes = out.with_name(out.name + ".skipped.jsonl")
-                with TableWriter(notes, "out") as writer:
-                    writer.write(_skipped_table(self.skipped))
-                typer.echo(f"wrote {notes}")
-        if log is not None:
-            typer.echo(f"logged to {log}: {checkpoint.size:,} records, root {checkpoint.root.hex()[:16]}")
+
+def _in_file(error: InvalidInput, numbers: Any) -> InvalidInput:
+    """The refusal with the number that the row has in the file."""
+    item = error.where.item if isinstance(error.where, Row) else None
+    return InvalidInput(error.field, error.rule, error.value, where=Row(int(numbers[number_of(error)]), item))
 
 
-def _moved(error: InvalidInput, first: int) -> InvalidInput:
-    place = error.where
-    if not isinstance(place, Row):
-        return error
-    return InvalidInput(error.field, error.rule, error.value, where=Row(first + place.number, place.item))
+class _Told:
+    """What a run says of itself: the first slates, and the numbers of its last lines."""
+
+    def __init__(self, show: int) -> None:
+        self.left = show
+        self.margins: list[Any] = []
+        self.radii: list[Any] = []
+
+    def add(self, found: Selected) -> None:
+        """Note the numbers; explain slates while some are asked for."""
+        self.margins.append(found.margins)
+        self.radii.append(found.radii)
+        rows = found.table["row"].slice(0, self.left).to_pylist()
+        for slate, row, margin, radius in zip(found.slates, rows, found.margins, found.radii, strict=False):
+            typer.echo(f"\nrow {row}: {list(slate.ids)}  margin {margin:.6g}, radius {radius:.6g}")
+            typer.echo(slate.explain().to_text())
+        self.left -= len(rows)
 
 
-def _skipped_table(skipped: list[InvalidInput]) -> pa.Table:
-    rows = [{"row": e.where.number, "field": e.field, "error": str(e)} for e in skipped]  # type: ignore[attr-defined]
-    return pa.Table.from_pylist(rows)
+def _hand_on(found: tuple[Selected, pa.Table] | None, writer: TableWriter | None, audit: AuditLog | None, told: _Told) -> None:
+    """Write, log and show the slates of one piece."""
+    if found is None:
+        return
+    selected, table = found
+    if writer is not None:
+        writer.write(selected.table)
+    if audit is not None:
+        rounds = table["round_id"] if "round_id" in table.column_names else selected.table["row"]
+        subjects = table["subject"].to_pylist() if "subject" in table.column_names else None
+        audit.append_batch(selected.slates, round_ids=rounds.to_pylist(), subjects=subjects)
+    told.add(selected)
 
 
-def _labels(table: pa.Table, name: str, default: Any) -> list[Any] | None:
-    if name in table.column_names:
-        return list(table[name].to_pylist())
-    return None if default is None else [int(number) for number in default]
+def _report(rules: Policy, run: _Run, told: _Told, out: Path | None, log: Path | None, checkpoint: Any) -> None:
+    """What was done, in a few lines."""
+    margins, radii = np.concatenate(told.margins), np.concatenate(told.radii)
+    typer.echo(f"selected {run.selected:,} slates from {run.rows:,} pools with policy {rules.name} ({rules.digest[:12]})")
+    typer.echo(
+        f"margin: median {_median(margins):.4g}, positive in {(margins > 0).mean():.1%}; radius: median {_median(radii):.4g}"
+    )
+    if run.skipped:
+        typer.echo(f"skipped {len(run.skipped)} bad rows; the first: {run.skipped[0]}")
+    if out is not None:
+        typer.echo(f"wrote {out}")
+    if out is not None or log is not None:
+        _note_skipped(out or log, run.skipped)
+    if log is not None:
+        typer.echo(f"logged to {log}: {checkpoint.size:,} records, root {checkpoint.root.hex()[:16]}")
 
 
-def _result(table: pa.Table, numbers: Any, slates: SlateBatch, margins: Any, radii: Any) -> pa.Table:
-    """What the file brought along (round_id, subject, ...), the slates, and the certified margin and radius."""
-    carried = [name for name in table.column_names if name not in POOL_COLUMNS | STATE_COLUMNS]
-    result = table.select(carried)
-    if "row" not in carried:
-        result = result.append_column("row", pa.array(numbers))
-    chosen = slates.to_arrow()
-    for name in chosen.column_names:
-        if name != "margin" and name not in result.column_names:
-            result = result.append_column(name, chosen[name])
-    result = result.append_column("margin", pa.array(margins, mask=~np.isfinite(margins)))
-    return result.append_column("radius", pa.array(radii, mask=~np.isfinite(radii)))
+def _note_skipped(beside: Path | None, skipped: list[InvalidInput]) -> None:
+    """Write the list of what this run skipped beside its result; without any, no list of an earlier run stays there."""
+    if beside is None:
+        return
+    notes = beside.with_name(beside.name + ".skipped.jsonl")
+    if not skipped:
+        notes.unlink(missing_ok=True)
+        return
+    rows = [{"row": number_of(error), "field": error.field, "error": str(error)} for error in skipped]
+    with TableWriter(notes, "out") as writer:
+        writer.write(pa.Table.from_pylist(rows))
+    typer.echo(f"wrote {notes}")
 
 
 def _median(values: Any) -> float:

@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 from pydantic import ValidationError
 
 from slateproof.errors import InvalidInput
 from slateproof.policy.sections import LeverSection, PrivacySection, Section, SelectorSection, StateSection, TraceSection
+from slateproof.policy.table import select_rows
 from slateproof.privacy import Ledger, Scope, assess
 from slateproof.select import GreedySelector, LeverMap, TopKSelector, WindowSelector
 from slateproof.select.base import BaseSelector
-from slateproof.types import LeverBatch, Levers, Pool, PoolBatch, Slate, SlateBatch, State, StateBatch
+from slateproof.types import Catalog, LeverBatch, Levers, Pool, PoolBatch, Slate, SlateBatch, State, StateBatch
 
 __all__ = ["Policy"]
 
@@ -120,6 +122,14 @@ class Policy(Section):
         return self.bound_selector.select_batch(
             pools, self.levers_for_batch(known, len(pools)), known, trace=trace, threads=threads
         )
+
+    def select_table(self, table: pa.Table, catalog: Catalog | None = None, *, threads: int | None = None) -> pa.Table:
+        """An Arrow table of pools to one of certified slates (columns of both: ``docs/batches.md``).
+
+        A pure function, and the policy and the catalogue can be pickled, so an engine may call it on any worker, on pieces of any
+        size. All rows that break a rule are refused together (``BadRows``, an ``InvalidInput``).
+        """
+        return select_rows(self, table, PoolBatch.from_arrow(table, catalog), threads=threads).table
 
     def scope(self, ledger: Ledger | None = None) -> Scope:
         """What may be claimed, from the declared statuses and a ledger of what ran (None: nothing did)."""

@@ -49,6 +49,8 @@ class BaseSelector:
     policy_digest: str | None
 
     def __init__(self, rule: Rule, bounds: LeverBounds | None = None, policy_digest: str | None = None) -> None:
+        if bounds is not None and not isinstance(bounds, LeverBounds):
+            raise InvalidInput("bounds", "must be LeverBounds", bounds)
         set_ = object.__setattr__
         set_(self, "rule", rule)
         set_(self, "bounds", bounds)

@@ -21,7 +21,7 @@ from slateproof.types import Rule, Slate, Steps
 from slateproof.types.columns import Floats, Ints, frozen
 from slateproof.types.leverbatch import LeverBatch, StateBatch
 from slateproof.types.poolbatch import PoolBatch
-from slateproof.types.row import Row
+from slateproof.types.row import Row, refuse
 from slateproof.types.similarity import NONE
 from slateproof.types.slatebatch import QueriedSimilarities, SlateBatch
 from slateproof.types.steps import SetChoice
@@ -39,13 +39,14 @@ def batch_targets(states: StateBatch, levers: LeverBatch) -> Floats:
 
 
 def check_sizes(pools: PoolBatch, levers: LeverBatch) -> None:
-    """Refuse a size above the pool's, naming the first row."""
-    large = np.flatnonzero(levers.size > pools.sizes)
-    if large.size:
-        b = int(large[0])
-        raise InvalidInput(
-            "levers.size", f"must not exceed the pool's {pools.sizes[b]} candidates", int(levers.size[b]), where=Row(b)
-        )
+    """Refuse the rows with a size above the pool's."""
+    sizes = pools.sizes
+    refuse(
+        [
+            InvalidInput("levers.size", f"must not exceed the pool's {sizes[b]} candidates", int(levers.size[b]), where=Row(int(b)))
+            for b in np.flatnonzero(levers.size > sizes)
+        ]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Work:
     places: Ints
     numbers: Floats
     known: Any
+    wrong: Ints
 
 
 def run_greedy_batch(
@@ -71,15 +73,17 @@ def run_greedy_batch(
     steps = int(starts[-1])
     target = batch_targets(states, levers)
     known = np.empty(pools.scores.size, np.uint8 if int(levers.size.max()) < 2**8 else np.int64) if trace else None
-    work = Work(pools, levers, states, rule, target, starts, np.empty((2, steps), np.int64), np.empty((4, steps)), known)
+    places, numbers, wrong = np.empty((2, steps), np.int64), np.empty((4, steps)), np.empty(len(pools), np.int64)
+    work = Work(pools, levers, states, rule, target, starts, places, numbers, known, wrong)
     chunk = max(1, min(CHUNK, CHUNK_CANDIDATES * len(pools) // pools.scores.size))
     firsts = range(0, len(pools), chunk)
     parts = list(_on_threads(lambda first: _run_chunk(work, first, min(first + chunk, len(pools))), firsts, threads))
-    for column in (work.places, work.numbers):
+    refuse([_overflow(pools, int(b), int(wrong[b])) for b in np.flatnonzero(wrong >= 0)])
+    for column in (places, numbers):
         frozen(column)
     queried = None if known is None else QueriedSimilarities(frozen(known), tuple(parts), chunk)
-    chosen, runners = work.places
-    chosen_objective, chosen_similarity, runner_objective, runner_similarity = work.numbers
+    chosen, runners = places
+    chosen_objective, chosen_similarity, runner_objective, runner_similarity = numbers
     return SlateBatch(
         pools, levers, states, rule, target, frozen(starts), chosen, runners,
         chosen_objective, chosen_similarity, runner_objective, runner_similarity, queried, None, None, reselect,
@@ -96,7 +100,17 @@ def run_window_batch(
     reselect: Any,
 ) -> SlateBatch:
     """SCPO slates for a whole batch; ``one(b)`` makes the choice for pool b."""
-    choices = tuple(_on_threads(one, range(len(pools)), threads))
+
+    def choice(b: int) -> SetChoice | InvalidInput:
+        try:
+            return one(b)
+        except InvalidInput as why:
+            item = why.where if isinstance(why.where, (int, str)) else None
+            return InvalidInput(why.field, why.rule, why.value, where=Row(b, item))
+
+    found = tuple(_on_threads(choice, range(len(pools)), threads))
+    refuse([error for error in found if isinstance(error, InvalidInput)])
+    choices = tuple(choice for choice in found if isinstance(choice, SetChoice))
     starts = np.concatenate([[0], np.cumsum(levers.size)])
     chosen = np.concatenate([choice.chosen for choice in choices])
     nothing, target = frozen(np.zeros(0)), batch_targets(states, levers)
@@ -130,21 +144,22 @@ def _run_chunk(work: Work, first: int, last: int) -> Floats:
     # A catalogue's targets are looked up as they are needed: a column for the whole batch would be as large as the scores.
     targets = (_or_empty(pools.targets), 0) if pools.catalog is None else (pools.targets_between(first, last), pools.offsets[first])
     kept, spare = np.empty(room + steps), np.empty((largest, steps) if keep else (0, 0))
-    used, wrong, place = greedy_chunk(
+    used = greedy_chunk(
         first, last, pools.offsets, work.starts,
         pools.scores, *targets, _or_empty(pools.widths), pools.rank, pools.rows, shown_starts, shown,
         MATRIX if matrices is not None else source.code, source.vectors, EMPTY if matrices is None else matrices.flat,
         _NO_STARTS if matrices is None else matrices.starts, source.flat, source.rows, source.tag_ptr, source.tag_ids,
         lower, higher, work.target, rule.window, rule.target_gain, rule.novelty, levers.exploration, levers.diversity,
         rule.dissimilarity == "mean", rule.kind == "top-k",
-        work.places, work.numbers, work.known if keep else _NO_KNOWN, kept,
+        work.places, work.numbers, work.wrong, work.known if keep else _NO_KNOWN, kept,
         np.empty(2 * steps + largest, np.int64), np.empty(4 * steps + largest), spare, scratch(largest, steps),
     )  # fmt: skip
-    if wrong >= 0:
-        rule_text = "the objective must stay finite; scores, weights or similarities are too large"
-        score = float(pools.scores[pools.offsets[wrong] + place])
-        raise InvalidInput("scores", rule_text, score, where=Row(int(wrong), pools.item(int(wrong), int(place))))
     return frozen(kept[:used].copy())
+
+
+def _overflow(pools: PoolBatch, b: int, place: int) -> InvalidInput:
+    rule = "the objective must stay finite; scores, weights or similarities are too large"
+    return InvalidInput("scores", rule, float(pools.scores[pools.offsets[b] + place]), where=Row(b, pools.item(b, place)))
 
 
 _NO_STARTS: Ints = frozen(np.zeros(0, np.int64))

@@ -40,10 +40,12 @@ def greedy_chunk(
     kind: int, vectors: Any, matrices: Any, matrix_starts: Any, matrix: Any, stride: int, ptr: Any, tags: Any,
     lower: float, higher: float,
     target: Any, window: float, gain: float, novelty: float, exploration: Any, diversity: Any, mean: bool, raw: bool,
-    out_places: Any, out_numbers: Any, out_known: Any, out_kept: Any,
+    out_places: Any, out_numbers: Any, out_wrong: Any, out_known: Any, out_kept: Any,
     places: Any, numbers: Any, kept: Any, spare: Any,
-) -> Any:  # fmt: skip
-    """Slates of pools ``first:last``; returns (how many similarities were kept, pool and place of an overflow or -1).
+) -> int:  # fmt: skip
+    """Slates of pools ``first:last``; returns how many similarities were kept.
+
+    ``out_wrong`` says, per pool, at which place an objective is not finite, or -1.
 
     ``matrices`` holds one matrix per pool where ``matrix_starts`` says so; else ``matrix`` is the one of all. With ``raw`` all
     levers but the size are ignored (top-K). ``targets`` begins with candidate ``targets_from``. The last four arrays are scratch
@@ -58,15 +60,15 @@ def greedy_chunk(
         low, high = (0.0, 0.0) if lam == 0.0 else (lower, higher)
         own = matrix_starts.size > 0
         its_matrix = matrices[matrix_starts[b] : matrix_starts[b + 1]] if own else matrix
-        wrong = greedy(
+        out_wrong[b] = greedy(
             scores[a:z], targets[a - targets_from : z - targets_from], widths[a:z], rank[a:z], rows[0:0] if own else rows[a:z],
             shown[shown_starts[b - first] : shown_starts[b - first + 1]],
             source, vectors, its_matrix, n if own and kind == MATRIX else stride, ptr, tags, low, high,
             target[b], window, gain, novelty, alpha, lam, mean,
             places[: 2 * k + n], numbers[: 4 * k + n], kept[:n, :k], spare,
         )  # fmt: skip
-        if wrong >= 0:
-            return used, b, wrong
+        if out_wrong[b] >= 0:
+            continue
         for q in range(k):
             out_places[0, s + q], out_places[1, s + q] = places[q], places[k + q]
             for part in range(4):
@@ -76,4 +78,4 @@ def greedy_chunk(
             for i in range(n):
                 out_known[a + i] = known[i]
             used = pack(known, kept[:n, :k], spare.view(np.int64), out_kept, used)
-    return used, -1, -1
+    return used

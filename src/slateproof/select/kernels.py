@@ -191,7 +191,8 @@ def update_tile(start: int, end: int, first: int, q: int, chosen: Any, mean: boo
         for j in range(start, end):
             similarity = fresh[j - start]
             if p == 0:
-                penalty[j] = similarity
+                # The oracle's sum begins at 0.0, and 0.0 + -0.0 is 0.0.
+                penalty[j] = 0.0 + similarity if mean else similarity
             else:
                 penalty[j] = penalty[j] + similarity if mean else max(penalty[j], similarity)
             if kept.size:

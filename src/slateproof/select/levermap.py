@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -49,6 +50,8 @@ class LeverMap:
     def __post_init__(self) -> None:
         for field in fields(self)[:7]:
             object.__setattr__(self, field.name, finite_scalar(getattr(self, field.name), field.name, 0.0))
+        if isinstance(self.bounds, Mapping):
+            object.__setattr__(self, "bounds", _bounds(self.bounds))
         if not isinstance(self.bounds, LeverBounds):
             raise InvalidInput("bounds", "must be LeverBounds", self.bounds)
 
@@ -83,8 +86,16 @@ class LeverMap:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Every constant by name, ready for TOML or JSON."""
+        """Every constant by name, ready for TOML or JSON; ``LeverMap(**values)`` takes it back."""
         return asdict(self)
+
+
+def _bounds(given: Mapping[str, Any]) -> LeverBounds:
+    """The bounds as ``to_dict`` and JSON have them."""
+    for name in given:
+        if name not in LeverBounds.__dataclass_fields__:
+            raise InvalidInput("bounds", "has no such lever", name)
+    return LeverBounds(**given)
 
 
 def _clip(x: float, low: float, high: float) -> float:

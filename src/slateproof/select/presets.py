@@ -47,6 +47,6 @@ PRESETS = {"oulad": _OULAD, "ednet": replace(_OULAD, name="ednet", window=0.20, 
 
 def preset(name: str) -> Preset:
     """The preset called ``name``; refuses others, listing what there is."""
-    if name not in PRESETS:
+    if not isinstance(name, str) or name not in PRESETS:
         raise InvalidInput("preset", f"must be one of {', '.join(PRESETS)}", name)
     return PRESETS[name]

@@ -5,7 +5,7 @@ Scope: none; validation only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from slateproof.errors import InvalidInput
 
-__all__ = ["Floats", "Ints", "as_floats", "as_numbers", "check_range", "finite_scalar", "frozen"]
+__all__ = ["Floats", "Ints", "as_floats", "as_listed", "as_numbers", "check_range", "finite_scalar", "frozen"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -26,14 +26,44 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def as_numbers(values: Any) -> NDArray[Any]:
-    """``values`` as an array of real numbers, of whatever width. Text, complex numbers and dates are not repaired into numbers.
+    """``values`` as an array of real numbers, of whatever width.
 
-    Raises ``TypeError`` or ``ValueError``, for the caller to name the field.
+    Text, truth values, complex numbers, dates and masked entries are not repaired into numbers. Raises ``TypeError`` or
+    ``ValueError``, for the caller to name the field.
     """
+    if np.ma.is_masked(values):
+        raise TypeError("with masked entries")
     array = np.asarray(values)
-    if array.dtype.kind in "USVcmM":
+    if array.dtype.kind in "USVcmMb":
         raise TypeError(f"of type {array.dtype}")
-    return array
+    if isinstance(values, (list, tuple)):
+        _check_kinds(values)
+    if array.dtype.kind != "O":
+        return array
+    _check_kinds(array.ravel().tolist())
+    try:
+        return array.astype(np.float64)
+    except OverflowError as why:
+        raise ValueError(str(why)) from why
+
+
+def _check_kinds(values: Any) -> None:
+    """Refuse text and truth values, which NumPy would turn into numbers, in a list or in a list of lists."""
+    kinds: set[type] = set(map(type, values))
+    if not kinds.isdisjoint((list, tuple)):
+        for row in values:
+            if isinstance(row, (list, tuple)):
+                kinds.update(map(type, row))
+    for kind in kinds:
+        if issubclass(kind, (bool, np.bool_, str, bytes)):
+            raise TypeError(f"of type {kind.__name__}")
+
+
+def as_listed(values: Any, field: str, where: object = None) -> Iterable[Any]:
+    """``values`` where one can go through them; refuses everything else, and text, by name."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise InvalidInput(field, "must be a sequence", type(values).__name__, where=where)
+    return values
 
 
 def as_floats(values: Any, field: str, size: int, ids: Sequence[Any]) -> Floats:
@@ -69,7 +99,10 @@ def finite_scalar(value: Any, field: str, low: float = -np.inf, high: float = np
     """``value`` as a float in ``[low, high]``; refuses booleans, NaN, infinities and everything that is not a number."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise InvalidInput(field, "must be a number", value)
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError as why:
+        raise InvalidInput(field, "must be finite (the integer is too large for a float)") from why
     if not np.isfinite(number):
         raise InvalidInput(field, "must be finite", number)
     if not low <= number <= high:

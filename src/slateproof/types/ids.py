@@ -34,24 +34,37 @@ def as_ids(ids: Iterable[Any], *, field: str = "ids") -> tuple[ItemId, ...]:
     """
     if isinstance(ids, (str, bytes)):
         raise InvalidInput(field, "must be a sequence of ids, not one string", ids)
-    listed = _as_list(ids)
+    listed = _as_list(ids, field)
     kinds = set(map(type, listed))
     if kinds <= {str}:
+        if not "".join(listed).isascii():
+            for place, item in enumerate(listed):
+                _check_text(item, field, place)
         return tuple(listed)
     if kinds == {int} and min(listed) in _INT64 and max(listed) in _INT64:
         return tuple(listed)
     return tuple(_as_id(value, field, place) for place, value in enumerate(listed))
 
 
-def _as_list(ids: Iterable[Any]) -> list[Any]:
-    if isinstance(ids, np.ndarray):
-        return ids.tolist()
-    to_pylist = getattr(ids, "to_pylist", None)
-    return to_pylist() if to_pylist is not None else list(ids)
+def _as_list(ids: Any, field: str) -> list[Any]:
+    to_list = getattr(ids, "tolist" if isinstance(ids, np.ndarray) else "to_pylist", None)
+    listed = ids if to_list is None else to_list()
+    if not isinstance(listed, Iterable):
+        raise InvalidInput(field, "must be a sequence of ids", type(ids).__name__)
+    return list(listed)
+
+
+def _check_text(item: str, field: str, place: int) -> None:
+    """Refuse text that has no UTF-8 form: half a surrogate pair can be neither written nor hashed."""
+    try:
+        item.encode()
+    except UnicodeEncodeError as why:
+        raise InvalidInput(field, "an id must be text that UTF-8 can hold", item, where=place) from why
 
 
 def _as_id(value: Any, field: str, place: int) -> ItemId:
     if isinstance(value, str):
+        _check_text(value, field, place)
         return str(value)
     if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_)):
         plain = int(value)

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from slateproof.errors import InvalidInput
-from slateproof.types.columns import Floats, Ints, frozen
-from slateproof.types.ids import ItemId
+from slateproof.types.arrowlists import null_places
+from slateproof.types.columns import Floats, Ints, as_numbers, frozen
+from slateproof.types.ids import ItemId, as_ids
 from slateproof.types.levers import Levers
-from slateproof.types.row import Row
+from slateproof.types.row import Row, refuse
 from slateproof.types.state import PRIOR, State
 
 __all__ = ["LeverBatch", "StateBatch", "column_of"]
@@ -25,7 +26,10 @@ _RANGES = {"target_shift": (-1.0, 1.0), "exploration": (0.0, np.inf), "diversity
 
 
 def column_of(columns: Any, name: str, size: int, low: float, high: float, default: float | None = None) -> Floats:
-    """Column ``name`` of a mapping or Arrow table as ``size`` finite floats in [low, high]; the first bad row is named."""
+    """Column ``name`` of a mapping or Arrow table as ``size`` finite floats in [low, high], a private copy.
+
+    With a ``default`` it stands for a missing column, and for the nulls of an Arrow column. Bad rows are refused together.
+    """
     present = columns.column_names if isinstance(columns, (pa.Table, pa.RecordBatch)) else columns
     if name not in present:
         if default is None:
@@ -33,21 +37,30 @@ def column_of(columns: Any, name: str, size: int, low: float, high: float, defau
         return frozen(np.full(size, default))
     value = columns[name]
     if isinstance(value, (pa.ChunkedArray, pa.Array)):
-        if value.null_count:
-            raise InvalidInput(name, "must not be null", where=Row(int(np.argmax(value.is_null().to_numpy(zero_copy_only=False)))))
-        value = value.to_numpy()
+        value = _without_nulls(value, name, default)
     try:
-        column = np.ascontiguousarray(value, np.float64)
+        column = np.array(as_numbers(value), np.float64)
     except (TypeError, ValueError) as why:
         raise InvalidInput(name, f"must be a column of numbers ({why})") from why
     if column.shape != (size,):
         raise InvalidInput(name, f"must have one value per pool ({size})", column.shape)
-    bad = ~((column >= low) & (column <= high) & np.isfinite(column))
-    if bad.any():
-        row = int(np.argmax(bad))
-        rule = f"must be finite and at least {low:g}" if high == np.inf else f"must lie in [{low:g}, {high:g}]"
-        raise InvalidInput(name, rule, float(column[row]), where=Row(row))
-    return column
+    bad = np.flatnonzero(~((column >= low) & (column <= high) & np.isfinite(column)))
+    rule = f"must be finite and at least {low:g}" if high == np.inf else f"must lie in [{low:g}, {high:g}]"
+    refuse([InvalidInput(name, rule, float(column[row]), where=Row(int(row))) for row in bad])
+    return frozen(column)
+
+
+def _without_nulls(column: Any, name: str, default: float | None) -> Any:
+    """An Arrow column of numbers with ``default`` for its nulls; refuses those rows where there is none."""
+    if column.null_count:
+        column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if default is None:
+            refuse([InvalidInput(name, "must not be null", where=Row(int(row))) for row in null_places(column)])
+        if pa.types.is_null(column.type):
+            return np.full(len(column), default)
+        if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
+            return column.cast(pa.float64(), safe=False).fill_null(default).to_numpy(zero_copy_only=False)
+    return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,22 +81,18 @@ class LeverBatch:
         if isinstance(levers, LeverBatch):
             return _sized(levers, levers.size.size, size, "levers")
         if isinstance(levers, Levers):
-            return cls(
-                np.full(size, levers.target_shift),
-                np.full(size, levers.exploration),
-                np.full(size, levers.diversity),
-                np.full(size, levers.size, np.int64),
-            )
+            return cls(*(frozen(np.full(size, getattr(levers, name))) for name in LEVERS))
         if isinstance(levers, (Mapping, pa.Table, pa.RecordBatch)):
             shift, exploration, diversity, length = (column_of(levers, name, size, *_RANGES[name]) for name in LEVERS)
-            whole = length.astype(np.int64)
-            if (whole != length).any():
-                row = int(np.argmax(whole != length))
-                raise InvalidInput("size", "must be a whole number", float(length[row]), where=Row(row))
-            return cls(shift, exploration, diversity, whole)
+            broken = np.flatnonzero((np.floor(length) != length) | (length >= 2.0**63))
+            rule = "must be a whole number"
+            refuse([InvalidInput("size", rule, float(length[row]), where=Row(int(row))) for row in broken])
+            return cls(shift, exploration, diversity, frozen(length.astype(np.int64)))
         listed = _listed(levers, Levers, "levers", size)
-        shift, exploration, diversity = (np.array([getattr(one, name) for one in listed], np.float64) for name in LEVERS[:3])
-        return cls(shift, exploration, diversity, np.array([one.size for one in listed], np.int64))
+        shift, exploration, diversity = (
+            frozen(np.array([getattr(one, name) for one in listed], np.float64)) for name in LEVERS[:3]
+        )
+        return cls(shift, exploration, diversity, frozen(np.array([one.size for one in listed], np.int64)))
 
     def __getitem__(self, b: int) -> Levers:
         """The levers of pool ``b``."""
@@ -104,17 +113,17 @@ class StateBatch:
 
     @classmethod
     def of(cls, states: Any, size: int) -> StateBatch:
-        """From a ``State`` (the same for all), a sequence of them, or columns (mapping or Arrow; what is missing is neutral)."""
+        """From a ``State`` (the same for all), a sequence of them, or columns (mapping or Arrow; missing or null is neutral)."""
         if isinstance(states, StateBatch):
             return _sized(states, states.knowledge.size, size, "states")
         if isinstance(states, State):
-            columns = {name: np.full(size, getattr(states, name)) for name in STATES}
+            columns = {name: frozen(np.full(size, getattr(states, name))) for name in STATES}
             return cls(**columns, shown=(states.shown,))
         if isinstance(states, (Mapping, pa.Table, pa.RecordBatch)):
             columns = {name: column_of(states, name, size, 0.0, 1.0, PRIOR) for name in STATES}
             return cls(**columns, shown=_shown_column(states, size))
         listed = _listed(states, State, "states", size)
-        columns = {name: np.array([getattr(one, name) for one in listed]) for name in STATES}
+        columns = {name: frozen(np.array([getattr(one, name) for one in listed])) for name in STATES}
         return cls(**columns, shown=tuple(one.shown for one in listed))
 
     def shown_of(self, b: int) -> tuple[ItemId, ...]:
@@ -150,4 +159,12 @@ def _shown_column(states: Any, size: int) -> tuple[tuple[ItemId, ...], ...]:
     value = states["shown"]
     listed = value.to_pylist() if hasattr(value, "to_pylist") else list(value)
     _sized(listed, len(listed), size, "shown")
-    return tuple(State(shown=() if ids is None else ids).shown for ids in listed)
+    memories: list[tuple[ItemId, ...]] = []
+    bad = []
+    for row, ids in enumerate(listed):
+        try:
+            memories.append(() if ids is None else as_ids(ids, field="shown"))
+        except InvalidInput as why:
+            bad.append(InvalidInput(why.field, why.rule, why.value, where=Row(row)))
+    refuse(bad)
+    return tuple(memories)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from slateproof.errors import InvalidInput
 from slateproof.types.columns import finite_scalar
-from slateproof.types.row import Row
+from slateproof.types.row import Row, refuse
 
 if TYPE_CHECKING:
     from slateproof.types.leverbatch import LeverBatch
@@ -49,6 +49,20 @@ def _size(value: object, field: str) -> int:
     return int(value)
 
 
+def _interval(value: Any, field: str, floor: float, ceiling: float) -> tuple[Any, Any]:
+    """(low, high) as given, in a tuple; infinite ends are allowed where the lever itself is unbounded."""
+    rule = f"must be an interval inside [{floor:g}, {ceiling:g}]"
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise InvalidInput(field, rule, value)
+    for end in value:
+        if isinstance(end, (bool, np.bool_)) or not isinstance(end, (int, float, np.integer, np.floating)):
+            raise InvalidInput(field, rule, value)
+    low, high = value
+    if not floor <= low <= high <= ceiling:
+        raise InvalidInput(field, rule, (low, high))
+    return low, high
+
+
 @dataclass(frozen=True, slots=True)
 class LeverBounds:
     """The box Theta_gr: a closed interval per lever, ``low <= high``.
@@ -71,9 +85,7 @@ class LeverBounds:
             "size": (1, np.inf),
         }
         for name, (floor, ceiling) in widest.items():
-            low, high = getattr(self, name)
-            if not floor <= low <= high <= ceiling:
-                raise InvalidInput(f"bounds.{name}", f"must be an interval inside [{floor:g}, {ceiling:g}]", (low, high))
+            object.__setattr__(self, name, _interval(getattr(self, name), f"bounds.{name}", floor, ceiling))
 
     def check(self, levers: Levers) -> None:
         """Refuse levers outside the box, naming the first lever and its interval."""
@@ -84,11 +96,10 @@ class LeverBounds:
                 raise InvalidInput(f"levers.{name}", f"the policy allows [{low:g}, {high:g}]", value)
 
     def check_columns(self, levers: LeverBatch) -> None:
-        """The same for the levers of a batch, naming the first row."""
+        """The same for the levers of a batch; the rows outside are refused together."""
         for name in ("target_shift", "exploration", "diversity", "size"):
             low, high = getattr(self, name)
             column = getattr(levers, name)
-            outside = (column < low) | (column > high)
-            if outside.any():
-                row = int(np.argmax(outside))
-                raise InvalidInput(f"levers.{name}", f"the policy allows [{low:g}, {high:g}]", column[row].item(), where=Row(row))
+            outside = np.flatnonzero((column < low) | (column > high))
+            rule = f"the policy allows [{low:g}, {high:g}]"
+            refuse([InvalidInput(f"levers.{name}", rule, column[row].item(), where=Row(int(row))) for row in outside])

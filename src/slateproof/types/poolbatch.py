@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from slateproof.errors import InvalidInput
-from slateproof.types.columns import Floats, Ints, frozen
+from slateproof.types.columns import Floats, Ints, as_listed, frozen
 from slateproof.types.ids import ItemId
 from slateproof.types.pool import Pool
 from slateproof.types.similarity import NONE, Similarity
@@ -60,7 +60,7 @@ class PoolBatch:
     @classmethod
     def of(cls, pools: Sequence[Pool]) -> PoolBatch:
         """A batch of pools. Refuses an empty sequence, and pools of which only some have targets, widths or one kind of source."""
-        listed = tuple(pools)
+        listed = tuple(as_listed(pools, "pools"))
         if not listed:
             raise InvalidInput("pools", "a batch needs at least one pool")
         for place, pool in enumerate(listed):
@@ -92,10 +92,15 @@ class PoolBatch:
         Columns ``ids``, ``scores`` and, as far as there are any, ``targets``, ``widths`` and one of ``vectors``, ``similarity``,
         ``tags``; with a ``catalog`` only ``ids``, ``scores``, ``widths``. Float64 columns are used as they are, without a copy. The
         first bad row is refused with its number.
-        """
-        from slateproof.types.arrowpools import read_pools
 
-        return read_pools(table, catalog)
+        Lists may be of any kind, strings and integers dictionary-encoded.
+        """
+        from slateproof.types.arrowpools import PoolReader
+        from slateproof.types.catalog import Catalog
+
+        if catalog is not None and not isinstance(catalog, Catalog):
+            raise InvalidInput("catalog", "must be a Catalog", type(catalog).__name__)
+        return PoolReader(catalog).read(table)
 
     def __len__(self) -> int:
         return self.offsets.size - 1
@@ -125,9 +130,9 @@ class PoolBatch:
 
     def __getitem__(self, place: int) -> Pool:
         """Pool ``place``; its columns are views of the batch's."""
+        b = range(len(self))[one_place(place)]
         if self._parts is not None:
-            return self._parts[place]
-        b = range(len(self))[place]
+            return self._parts[b]
         a, z = int(self.offsets[b]), int(self.offsets[b + 1])
         rows: Ints = self.rows[a:z]
         source, rank = self.source, self.rank[a:z]
@@ -173,6 +178,13 @@ class PoolBatch:
 
 
 _NO_RANKS: Ints = frozen(np.zeros(0, np.int64))
+
+
+def one_place(place: Any) -> int:
+    """The number of one entry of a batch; refuses slices and everything else that is no whole number."""
+    if isinstance(place, (bool, np.bool_)) or not isinstance(place, (int, np.integer)):
+        raise InvalidInput("place", "must be one whole number", place)
+    return int(place)
 
 
 def _merge(pools: tuple[Pool, ...], name: str) -> Floats | None:

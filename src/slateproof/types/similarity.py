@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slateproof.errors import InvalidInput
-from slateproof.types.columns import Floats, Ints, as_numbers, frozen
+from slateproof.types.columns import Floats, Ints, as_listed, as_numbers, frozen
 
 __all__ = ["NONE", "Similarity", "SimilarityKind", "unit"]
 
@@ -106,7 +106,7 @@ class Similarity:
     @classmethod
     def of_tags(cls, tags: Iterable[Iterable[int]], ids: Sequence[Any], field: str = "tags") -> Similarity:
         """Integer tag sets, one iterable per id; a repeated tag counts once. Refuses tags that are not 64-bit integers."""
-        listed = list(tags)
+        listed = list(as_listed(tags, field))
         if len(listed) != len(ids):
             raise InvalidInput(field, f"must have one set of tags per id ({len(ids)})", len(listed))
         sets = [_tag_set(value, field, ids[place]) for place, value in enumerate(listed)]
@@ -154,11 +154,11 @@ def _table(values: Any, field: str, *, keep_float32: bool) -> NDArray[Any]:
 
 
 def _tag_set(values: Iterable[int], field: str, item: Any) -> list[int]:
-    tags = set(values.tolist() if isinstance(values, np.ndarray) else values)
-    for tag in tags:
+    listed = list(as_listed(values.tolist() if isinstance(values, np.ndarray) else values, field, item))
+    for tag in listed:
         if isinstance(tag, bool) or not isinstance(tag, (int, np.integer)) or not -(2**63) <= tag < 2**63:
             raise InvalidInput(field, "a tag must be a 64-bit integer", tag, where=item)
-    return sorted(int(tag) for tag in tags)
+    return sorted({int(tag) for tag in listed})
 
 
 def unit(vectors: Any) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from slateproof.types.columns import Floats, Ints, frozen
 from slateproof.types.leverbatch import LeverBatch, StateBatch
-from slateproof.types.poolbatch import PoolBatch
+from slateproof.types.poolbatch import PoolBatch, one_place
 from slateproof.types.rule import Rule
 from slateproof.types.slate import Slate
 from slateproof.types.steps import SetChoice
@@ -78,7 +78,7 @@ class SlateBatch:
 
     def __getitem__(self, place: int) -> Slate:
         """Slate ``place``, with its trace."""
-        return self.reselect(self, range(len(self))[place])
+        return self.reselect(self, range(len(self))[one_place(place)])
 
     def __iter__(self) -> Iterator[Slate]:
         return (self[b] for b in range(len(self)))
@@ -111,10 +111,12 @@ class SlateBatch:
         if self.pools.names is not None:
             return self.pools.names.take(pa.array(np.where(missing, 0, flat), mask=missing))
         if self.pools.catalog is not None:
-            rows = self.pools.rows[np.where(missing, 0, flat)]
-            return pa.array(self.pools.catalog.ids).take(pa.array(rows, mask=missing))
+            known = self.pools.catalog.ids
+            rows = self.pools.rows[np.where(missing, 0, flat)].tolist()
+            chosen = [None if gone else known[row] for row, gone in zip(rows, missing.tolist(), strict=True)]
+            return _names_array(chosen, (known[0], known[-1]))  # integers come first: the ends tell of both kinds
         named = [None if p < 0 else self.pools[b].ids_at([p])[0] for b, p in zip(pool.tolist(), places.tolist(), strict=True)]
-        return pa.array(_one_type(named))
+        return _names_array(named, named)
 
     def to_arrow(self) -> pa.Table:
         """One row per slate: ids, margins, margin, runners_up, target and levers; for SCPO also the search's outcome.
@@ -151,7 +153,9 @@ def _finite(values: Floats) -> pa.Array:
     return pa.array(values, mask=~np.isfinite(values))
 
 
-def _one_type(names: list[Any]) -> list[Any]:
-    """Arrow has no column of integers and strings: where both occur, all become strings."""
-    kinds = {type(name) for name in names if name is not None}
-    return [None if name is None else str(name) for name in names] if len(kinds) > 1 else names
+def _names_array(names: list[Any], among: Sequence[Any]) -> pa.Array:
+    """Ids as an Arrow column, which cannot hold integers and strings: where both occur ``among`` all, all become strings."""
+    kinds = {type(name) for name in among if name is not None}
+    if len(kinds) > 1:
+        return pa.array([None if name is None else str(name) for name in names], pa.string())
+    return pa.array(names, pa.int64() if int in kinds else pa.string())

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from slateproof.errors import InvalidInput
-from slateproof.types.columns import finite_scalar
+from slateproof.types.columns import as_listed, finite_scalar
 from slateproof.types.ids import ItemId, as_ids
-
-if TYPE_CHECKING:
-    from slateproof.types.pool import Pool
+from slateproof.types.pool import Pool
 
 __all__ = ["Round", "State"]
 
@@ -45,9 +43,12 @@ class Round:
         if isinstance(value, Round):
             return value
         if isinstance(value, dict):
-            unknown = sorted(set(value) - {"shown", "attempted", "correct"})
+            unknown = [name for name in value if name not in ("shown", "attempted", "correct")]
             if unknown:
                 raise InvalidInput("rounds", "a round has shown, attempted and correct only", unknown[0])
+            for name in ("shown", "attempted"):
+                if name not in value:
+                    raise InvalidInput("rounds", f"a round needs {name}", value)
             return cls(**value)
         if isinstance(value, (str, bytes)) or not isinstance(value, Sequence) or not 2 <= len(value) <= 3:
             raise InvalidInput("rounds", "a round is (shown, attempted, correct)", value)
@@ -106,7 +107,7 @@ class State:
         ``pool`` (with widths) and ``width_reference`` > 0, and is .5 when neither is given. ``memory`` is L_H >= 0, the number
         of displayed ids remembered.
         """
-        seen = [Round.of(value) for value in rounds]
+        seen = [Round.of(value) for value in as_listed(rounds, "rounds")]
         attempts = sum(r.attempted for r in seen)
         correct = sum(r.attempted and r.correct for r in seen)
         if isinstance(memory, bool) or not isinstance(memory, (int, np.integer)) or memory < 0:
@@ -127,6 +128,8 @@ def _uncertainty(pool: Pool | None, width_reference: float | None) -> float:
     if pool is None or width_reference is None:
         missing = "pool" if pool is None else "width_reference"
         raise InvalidInput(missing, "uncertainty needs both a pool with widths and a width_reference")
+    if not isinstance(pool, Pool):
+        raise InvalidInput("pool", "must be a Pool", type(pool).__name__)
     reference = finite_scalar(width_reference, "width_reference", 0.0)
     if reference == 0.0:
         raise InvalidInput("width_reference", "must be above 0", reference)

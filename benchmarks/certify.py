@@ -103,7 +103,7 @@ def tail(rng: np.random.Generator) -> dict[str, Any]:
     cert = certificate(rng)
     sigma = sigma_for(cert, 1e-8)
     estimate = cert.flip_probability(sigma)
-    other = Union(cert.pairs, Noise.of(sigma, 100)).probability(rng, 20_000)
+    other = Union.of(cert.pairs, Noise.of(sigma, 100)).probability(rng, 20_000)
     return {"integral": float(estimate), "error": estimate.error, "union_sampler": float(other), "other_error": other.error}
 
 

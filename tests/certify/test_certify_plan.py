@@ -141,7 +141,8 @@ def test_table_from_margins_says_what_is_missing():
         assert row["radius"] == pytest.approx(other["radius"], abs=1e-12)
         assert row["flip_bound"] == pytest.approx(other["flip_bound"], rel=1e-6)
         assert "flip_probability" not in row
-    assert len(table.notes) == 3
+    missing = ("flip_union", "flip_probability", "set_flip_probability", "exact check")
+    assert tuple(note.split(":")[0] for note in table.notes) == missing
     assert "flip_union" not in table.to_svg()
     with pytest.raises(InvalidInput, match="margins"):
         from_margins([[1.0]], [0.3, 0.3], [12], 0.1)

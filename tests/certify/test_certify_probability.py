@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
-from certify_builders import random_slate, select_again
+from certify_builders import random_slate, select_again, top_slate
 from scipy.special import ndtr
 
 from slateproof.certify import LowRank, certify, topk
@@ -62,7 +63,7 @@ def test_resolves_the_far_tail(seed, ratio):
     cert = certify(slate)
     sigma = cert.gaps.gap.min() / (0.7 * math.sqrt(2.0) * ratio)
     estimate = cert.flip_probability(sigma)
-    other = Union(cert.pairs, Noise.of(sigma, 20)).probability(np.random.default_rng(seed), 20_000)
+    other = Union.of(cert.pairs, Noise.of(sigma, 20)).probability(np.random.default_rng(seed), 20_000)
     assert ndtr(-ratio) * 0.99 < estimate < 20 * ndtr(-ratio)
     assert abs(estimate - other) < 5 * math.hypot(estimate.error, other.error)
     assert estimate.error < 0.01 * estimate
@@ -212,3 +213,72 @@ def test_what_is_no_covariance_is_refused(covariance, rule):
     with pytest.raises(InvalidInput, match=rule) as caught:
         cert.flip_probability(covariance)
     assert caught.value.field == "covariance"
+
+
+@pytest.mark.parametrize("ratio", [2.0, 4.0, 6.0])
+def test_a_near_tie_inside_does_not_hide_the_set(ratio):
+    """Two chosen items nearly tie, so swaps are likelier than anything else; the set's own chance is still resolved."""
+    scores = np.r_[1.0, 0.9999999, 0.8, 0.2, np.linspace(0.0, -1.0, 8)]
+    sigma = 0.6 / math.sqrt(2.0) / ratio
+    cert = certify(top_slate(scores, 3))
+    exact, estimate = topk.flip_probability(scores, 3, sigma), cert.set_flip_probability(sigma)
+    assert cert.flip_probability(sigma) > 0.4
+    assert abs(estimate - exact) < 4 * estimate.error
+    assert estimate.error < 0.02 * exact
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_set_flips_with_similarities_and_a_near_tie_inside(seed):
+    """Greedy slates whose weakest pair is an order swap: mixture draws against plain replay."""
+    slate = next(s for s in (random_slate(97 * seed + i, n=10, k=4) for i in range(200)) if weakest_is_a_swap(s))
+    cert, rng = certify(slate), np.random.default_rng(seed)
+    for ratio in (3.0, 30.0):
+        sigma = cert.radius * ratio
+        estimate = cert.set_flip_probability(sigma, points=8192)
+        draws = slate.pool.scores + rng.normal(0, sigma, (1500, 10))
+        share = np.mean([set(select_again(slate, row).ids) != set(slate.ids) for row in draws])
+        assert agree(estimate, share, 1500)
+
+
+def weakest_is_a_swap(slate):
+    gap = certify(slate).gaps.gap
+    return np.unravel_index(gap.argmin(), gap.shape)[1] in slate.indices
+
+
+def test_set_flips_meet_a_tolerance():
+    cert = certify(random_slate(4, n=15, k=4))
+    sigma = cert.radius * 3
+    rough, fine = cert.set_flip_probability(sigma, points=64), cert.set_flip_probability(sigma, points=64, tolerance=0.01)
+    assert fine.error <= 0.01 * fine
+    assert fine.points > rough.points
+    assert abs(rough - fine) < 5 * rough.error
+
+
+def test_points_are_drawn_in_blocks():
+    """Memory does not grow with the number of points."""
+    n = 2000
+    noise = LowRank(np.full((n, 1), 0.01), 1e-4)
+    cert = certify(top_slate(np.r_[1.0, np.linspace(0.9, 0.0, n - 1)], 1))
+    tracemalloc.start()
+    estimate = cert.flip_probability(LowRank(noise.factor, (0.1 / math.sqrt(2.0) / 3.5) ** 2), points=2**14)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert estimate.points == 2**14
+    assert 1e-5 < estimate < 0.2
+    # One block is 65 MB; a few copies of one are held, not four blocks times a few.
+    assert peak < 5 * 4096 * n * 8
+
+
+@pytest.mark.parametrize("correlated", [False, True])
+@pytest.mark.parametrize("scale", [0.5, 3.0, 20.0])
+def test_the_union_sampler_is_unbiased_with_groups_and_plain_draws(correlated, scale):
+    """E[weight 1_A] = Pr[A] whatever the shares: A = some pair flips, against the integral."""
+    slate = random_slate(3, n=14, k=4)
+    cert, n = certify(slate), 14
+    sigma = cert.radius * scale
+    noise = Noise.of(LowRank(np.full((n, 1), sigma), sigma**2) if correlated else sigma, n)
+    group = np.isin(np.arange(n), slate.indices).astype(np.int64)
+    sampler = Union.of(cert.pairs, noise, group)
+    assert sampler.shares.sum() == pytest.approx(1.0)
+    estimate, exact = sampler.probability(np.random.default_rng(0), 20_000), cert.flip_probability(sigma, tolerance=1e-3)
+    assert abs(estimate - exact) < 5 * math.hypot(estimate.error, exact.error)

@@ -11,7 +11,7 @@ from certify_builders import random_slate, rational_similarity, select_again, to
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slateproof.certify import certify
+from slateproof.certify import certify, from_margins
 from slateproof.certify.columns import margin_down, radius_down
 from slateproof.certify.movement import largest
 from slateproof.certify.rounding import evaluation_error, exp_up, minus_down
@@ -29,7 +29,7 @@ def objectives(slate):
     base, lam = frame.base(pool.scores), slate.levers.diversity
     chosen = slate.indices.tolist()
     for q in range(len(chosen)):
-        for j in set(range(pool.size)) - set(chosen[:q]):
+        for j in sorted(set(range(pool.size)) - set(chosen[:q])):
             evaluated = (base[j] - lam * penalty[q, j]) + frame.bonus[j]
             prox = 1 - min(Fraction(1), ((Fraction(float(pool.targets[j])) - Fraction(slate.target)) / Fraction(rule.window)) ** 2)
             shaped = Fraction(float(pool.scores[j])) + Fraction(rule.target_gain) * prox
@@ -108,3 +108,39 @@ def test_a_radius_is_never_negative(gap, diversity):
     top = certify(top_slate([gap, 0.0], 1))
     assert 0.0 <= top.radius <= top.radius_l2
     assert min(top.item_radii(0).down, top.item_radii(1).up) >= 0.0
+
+
+@pytest.mark.parametrize("dissimilarity", ["max", "mean"])
+@pytest.mark.parametrize("size", [1e6, 1e9])
+def test_margins_of_a_monitor_log_are_rounded_down_for_large_similarities(dissimilarity, size):
+    """Entries a million times the scores: with their bound stated no figure exceeds the real one; the default bound fails."""
+    above = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        table = size + rng.uniform(-1, 1, (6, 6))
+        pool = Pool(
+            ids=range(6), scores=rng.normal(0, 1, 6), targets=rng.random(6), widths=rng.random(6), similarity=table + table.T
+        )
+        selector = GreedySelector(dissimilarity=dissimilarity)
+        slate = selector.select(pool, Levers(0.1, 0.4, float(rng.choice([0.1, 0.3])), 3))
+        gaps = [[e for _, e in rows] for rows in by_step(slate)]
+        real = min(row[0] - max(row[1:]) for row in gaps)
+        lam = slate.levers.diversity
+        bounds = {"magnitude": 10.0, "novelty": 0.1, "similarity": 2.1 * size}
+        error = 1.01 * 3 * 2.0**-53 * 2.1 * size if dissimilarity == "mean" else 0.0
+        row = from_margins([slate.margins], [lam], [6], 0.1, **bounds, similarity_error=error).rows[0]
+        assert Fraction(row["margin"]) <= max(real, Fraction(0))
+        assert Fraction(row["radius"]) <= max(real, Fraction(0)) / (2 * (1 - Fraction(lam)))
+        assert row["margin"] >= 0.9 * slate.margin - 1e-13 * size
+        above += Fraction(from_margins([slate.margins], [lam], [6], 0.1).rows[0]["margin"]) > real
+    assert above > 5
+
+
+def by_step(slate):
+    """(as evaluated, exact) objectives step by step, the chosen item first."""
+    values, sizes = list(objectives(slate)), [slate.pool.size - q for q in range(len(slate))]
+    for q, item in enumerate(slate.indices.tolist()):
+        rows, values = values[: sizes[q]], values[sizes[q] :]
+        left = sorted(set(range(slate.pool.size)) - set(slate.indices[:q].tolist()))
+        first = left.index(item)
+        yield [rows[first], *rows[:first], *rows[first + 1 :]]

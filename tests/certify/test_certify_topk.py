@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy import integrate, stats
 from scipy.special import log_ndtr
 
 from slateproof.certify import LowRank, certify, topk
+from slateproof.certify.quadrature import log_flips
 from slateproof.errors import InvalidInput
 
 CELLS = [
@@ -246,3 +248,54 @@ def test_very_unequal_noise_is_sampled_where_the_quadrature_refuses():
     exact = 1.0 - stats.norm.cdf(1.0) * stats.norm.cdf(0.5)
     assert abs(estimate - exact) <= 4.0 * estimate.error
     assert estimate.error < 0.01
+
+
+@pytest.mark.parametrize(("gap", "deviations"), [(40, (1, 0.1)), (40, (0.1, 1)), (45, (1, 0.1)), (60, (1, 0.1)), (500, (0.01, 1))])
+def test_far_tails_of_unequal_noise(gap, deviations):
+    """Where hazard and tail leave the range of floats, and where two pairs need not be rare together."""
+    want = log_ndtr(-gap / math.hypot(*deviations))
+    assert topk.log_flip_probability([gap, 0.0], 1, deviations) == pytest.approx(want, rel=1e-13)
+
+
+@pytest.mark.parametrize("gap", [30.0, 45.0, 50.0, 200.0])
+def test_far_pairs_that_flip_together_count_once(gap):
+    """Two winners almost without noise fall to one rival together: the pair sum would be twice the truth."""
+    s = 1e-3
+    # E of the rival's tail over the lower winner, by another rule; the lower of two normals has density 2 phi sf.
+    x = np.linspace(-9.0, 9.0, 20_001)
+    logs = math.log(2.0) + stats.norm.logpdf(x) + stats.norm.logsf(x) + log_ndtr(-(gap + s * x))
+    want = logs.max() + math.log(np.exp(logs - logs.max()).sum() * (x[1] - x[0]))
+    assert topk.log_flip_probability([gap, gap, 0.0], 2, [s, s, 1.0]) == pytest.approx(want, abs=1e-9)
+    if gap > 48:
+        assert want < log_ndtr(-gap) + 0.5
+
+
+def test_a_set_that_has_certainly_changed_costs_nothing():
+    """Common noise far above the items' own: given the common part, most sets have changed beyond doubt."""
+    scores = np.random.default_rng(3).standard_normal(40)
+    rng = np.random.default_rng(4)
+    factor = rng.standard_normal((40, 2))
+    start = time.perf_counter()
+    estimate = topk.flip_probability(scores, 10, LowRank(factor, 1e-16))
+    assert time.perf_counter() - start < 20.0
+    xi = rng.standard_normal((40_000, 2)) @ factor.T
+    inside = topk.top(scores, 10)
+    flips = ((scores + xi)[:, inside].min(1) < (scores + xi)[:, ~inside].max(1)).mean()
+    assert abs(estimate - flips) < 4 * math.hypot(estimate.error, math.sqrt(flips * (1 - flips) / 40_000))
+    behind = np.array([False, True])
+    out = np.empty(1)
+    log_flips(np.array([[9.1, 0.0]]), np.full((1, 2), 1.0 / math.sqrt(2.0)), behind[None], out)
+    assert out[0] == 0.0
+
+
+def test_a_probability_is_at_most_1():
+    deviations = np.where(np.arange(40) % 2, 1.0, 1e-6)
+    noise = LowRank(np.zeros((40, 1)), deviations**2)
+    for seed in range(5):
+        scores = np.random.default_rng(seed).standard_normal(40) * 0.1
+        estimate = topk.flip_probability(scores, 10, noise, seed=seed)
+        assert estimate <= 1.0
+        xi = np.random.default_rng(seed).standard_normal((20_000, 40)) * deviations
+        inside = topk.top(scores, 10)
+        flips = ((scores + xi)[:, inside].min(1) < (scores + xi)[:, ~inside].max(1)).mean()
+        assert abs(estimate - flips) <= 5 * math.hypot(estimate.error, math.sqrt(max(flips * (1 - flips), 1e-4) / 20_000))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 from dataclasses import replace
@@ -163,12 +164,20 @@ def test_certify_bounds_what_logged_similarities_leave_open(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A log holds only the similarities that were asked for: its figures bound those of the whole pool, and are no NaN."""
-    assert run(monkeypatch, "certify", "replay", "--sigma", SIGMA, "--draws", 50, "--out", "cert") == 0
+    words = ("certify", "replay", "--sigma", SIGMA, "--draws", 50, "--max-flip", 0.2, "--out", "cert")
+    assert run(monkeypatch, *words) == 0
     out = capsys.readouterr().out
     assert "nan" not in out
     assert "3 of 8 rounds hold only the similarities that the selector asked for" in out
     found = json.loads((folder / "cert" / "certificates.json").read_text())
     assert (folder / "cert" / "certificates.svg").read_text().startswith("<svg")
+    assert (folder / "cert" / "certificates.txt").read_text() == out[: out.index("wrote ")]
+    listed = list(csv.DictReader((folder / "cert" / "certificates.csv").open()))
+    assert [float(row["radius"]) for row in listed] == [row["radius"] for row in found["rows"]]
+    assert [row["flip_union"] == "" for row in listed] == [row["flip_union"] is None for row in found["rows"]]
+    likely = [row["flip_probability"] for row in found["rows"] if row["flip_probability"] is not None]
+    assert found["summary"]["max_flip"] == 0.2
+    assert found["summary"]["flip_probability_at_most"] == sum(p <= 0.2 for p in likely) / 8
     for place, (slate, row) in enumerate(zip(slates(), found["rows"], strict=True)):
         whole = certify(slate)
         assert row["margin"] == pytest.approx(whole.margin, abs=1e-12), place
@@ -177,22 +186,27 @@ def test_certify_bounds_what_logged_similarities_leave_open(
             assert row["flip_union"] is None
             continue
         if place in (1, 3, 7):
+            # The set needs similarities that nobody asked for.
+            assert row["set_flip_probability"] is None
             # More than rounding, or the bound would not be one.
             assert row["flip_union"] >= whole.flip_union(SIGMA) * (1 - 1e-12)
             assert row["flip_probability"] >= whole.flip_probability(SIGMA) - 4 * row["error"]
         else:
             assert row["flip_union"] == whole.flip_union(SIGMA)
             assert row["flip_probability"] == float(whole.flip_probability(SIGMA))
+            # The log has the candidates in id order, so the same draws fall on other candidates.
+            assert abs(row["set_flip_probability"] - whole.set_flip_probability(SIGMA)) < 5 * row["set_error"]
 
 
 def test_certify_of_a_monitor_log(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Margins and pool sizes are enough for the paper's bound; the other rungs are left out, and it says why."""
-    assert run(monkeypatch, "certify", "monitor", "--sigma", SIGMA, "--out", "cert") == 0
+    assert run(monkeypatch, "certify", "monitor", "--sigma", SIGMA, "--draws", 5, "--out", "cert") == 0
     out = capsys.readouterr().out
-    for rung in ("flip_union", "flip_probability", "exact check"):
+    for rung in ("flip_union", "flip_probability", "set_flip_probability", "exact check", "--draws"):
         assert f"note: {rung}: needs scores and similarities: a replay-level log" in out
     rows = json.loads((folder / "cert" / "certificates.json").read_text())["rows"]
     assert "1 SCPO rounds are left out" in out
+    assert "|score| plus bonuses up to 1000, similarities up to 1000 in size and unit vectors of up to 4096 dimensions" in out
     stepwise = [(place, slate) for place, slate in enumerate(slates()) if slate.rule.kind != "window"]
     for (place, slate), row in zip(stepwise, rows, strict=True):
         whole = certify(slate)
@@ -235,6 +249,8 @@ def test_certify_of_an_old_monitor_log(folder: Path, monkeypatch: pytest.MonkeyP
         (["diff", "nowhere", "--policy", "policy.toml"], "holds no slateproof log"),
         (["certify", "nowhere", "--sigma", "1"], "holds no slateproof log"),
         (["certify", "empty", "--sigma", "1"], "log: has no records yet"),
+        (["certify", "replay", "--sigma", "1", "--max-flip", "1"], "max_flip: must lie strictly between 0 and 1"),
+        (["certify", "bare", "--sigma", "1"], "does not hold margins, levers, rule and pool sizes"),
         (["verify", "replay", "--json", "policy.toml/report.json"], "json: cannot be written"),
         (["certify", "monitor", "--sigma", "1", "--out", "policy.toml"], "out: cannot be written"),
     ],
@@ -243,6 +259,8 @@ def test_refusals_are_one_line_and_exit_code_2(
     words: list[str], said: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     AuditLog.create(folder / "empty").close()
+    with AuditLog.open(folder / "replay") as log:
+        masked_copy(log, folder / "bare", drop=["policy", "scores"])
     assert run(monkeypatch, *words) == 2
     err = capsys.readouterr().err
     assert err.startswith("error: ")

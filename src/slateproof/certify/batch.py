@@ -5,10 +5,12 @@ Scope: stability only.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from slateproof.certify.columns import radii
-from slateproof.certify.kernels import magnitudes
+from slateproof.certify.kernels import magnitudes, row_magnitudes
 from slateproof.certify.make import certify
 from slateproof.certify.rounding import SMALL_SQUARE, UNIT
 from slateproof.types import SlateBatch
@@ -16,11 +18,15 @@ from slateproof.types.columns import Floats
 
 __all__ = ["certify_batch"]
 
+LARGEST_DOT = 1.000003
+"""Above every dot product of two rows that pass as unit vectors, in double or single precision (``types/similarity.py``)."""
+
 
 def certify_batch(slates: SlateBatch) -> tuple[Floats, Floats]:
     """(margins, radii), one per slate, both rounded down: never above ``certify(slate)``'s by more than its rounding.
 
-    Column arithmetic for greedy and top-K batches; SCPO batches are certified one by one.
+    Column arithmetic for greedy and top-K batches; SCPO batches are certified one by one, and their radii have the premise of
+    ``SetCertificate``: the search under the other scores completes, too.
 
     Scope: stability only.
     """
@@ -43,15 +49,20 @@ def certify_batch(slates: SlateBatch) -> tuple[Floats, Floats]:
     )
 
 
-def _similarity_bounds(slates: SlateBatch) -> tuple[float, float]:
-    """(largest absolute similarity, its error), for the whole source: cheaper and a little wider than per slate."""
-    source = slates.pools.matrices or slates.pools.source
-    largest = max(-source.lower, source.higher, 0.0)
-    error = 0.0
-    if slates.pools.matrices is None:
-        kind = slates.pools.source.kind
-        terms = {"vectors": slates.pools.source.vectors.shape[1], "tags": 1}.get(kind, 0)
-        error = 1.01 * terms * UNIT * largest
+def _similarity_bounds(slates: SlateBatch) -> tuple[Any, Any]:
+    """(largest absolute similarity, its error): per slate, or for the whole catalogue, cheaper and a little wider.
+
+    Never over the batch: a certified number must not depend on the neighbours. So unit vectors have one bound for both precisions.
+    """
+    pools = slates.pools
+    if pools.matrices is not None:
+        largest: Any = np.empty(len(slates))
+        row_magnitudes(pools.matrices.flat, pools.matrices.starts, pools.offsets, slates.starts, slates.chosen, largest)
+        error: Any = 0.0
+    else:
+        source = pools.source
+        largest = LARGEST_DOT if source.kind == "vectors" else max(-source.lower, source.higher, 0.0)
+        error = 1.01 * {"vectors": source.vectors.shape[1], "tags": 1}.get(source.kind, 0) * UNIT * largest
     if slates.rule.dissimilarity == "mean":
-        error += 1.01 * float(slates.levers.size.max()) * UNIT * largest
+        error = error + 1.01 * slates.levers.size * UNIT * largest
     return largest, error

@@ -233,14 +233,19 @@ class Certificate:
         count, wanted, start = check_sampling(points, tolerance, seed)
         return flip_probability(self.pairs, noise_of(sigma, self.slate.pool.size, anchor_weight), count, wanted, start)
 
-    def set_flip_probability(self, sigma: Any, *, anchor_weight: float = 0.0, points: int = 4096, seed: int = 0) -> Estimate:
+    def set_flip_probability(
+        self, sigma: Any, *, tolerance: float | None = None, anchor_weight: float = 0.0, points: int = 4096, seed: int = 0
+    ) -> Estimate:
         """Pr[the set of chosen items changes], order aside: at most ``flip_probability``. Builds the pool's (n, n) similarities.
+
+        Same ``sigma`` and ``tolerance`` as there. Where an order swap inside the slate is far likelier than any change of the set,
+        ``error`` says what swaps could hide: at least the chance of a swap over the points.
 
         Scope: stability only; prospective.
         """
-        count, _, start = check_sampling(points, None, seed)
+        count, wanted, start = check_sampling(points, tolerance, seed)
         noise = noise_of(sigma, self.slate.pool.size, anchor_weight)
-        return set_flip_probability(self.frame, self.pairs, noise, count, start)
+        return set_flip_probability(self.frame, self.pairs, noise, count, wanted, start)
 
     def _alone(self, gap: float) -> float:
         rest, scores = rest_of(self.slate), largest(self.slate)

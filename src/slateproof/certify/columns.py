@@ -48,15 +48,16 @@ def radius_down(margin: float, error: float, rest: float) -> float:
 
 @njit(cache=True, nogil=True)
 def fill_radii(
-    gaps: Any, diversity: Any, magnitude: Any, novelty: float, similarity: float, similarity_error: float, margins: Any, radius: Any
+    gaps: Any, diversity: Any, magnitude: Any, novelty: Any, similarity: Any, similarity_error: Any, margins: Any, radius: Any
 ) -> int:
-    """``radii`` in one pass; returns -1, or the first row whose lambda or magnitude is out of range."""
+    """``radii`` in one pass; returns -1, or the first row with a lambda or a bound out of range."""
     for b in range(gaps.size):
         lam, size, gap = diversity[b], magnitude[b], gaps[b]
-        if not (0.0 <= lam <= 1.0 and size >= 0.0):
+        alike, wrong, novel = similarity[b], similarity_error[b], novelty[b]
+        if not (0.0 <= lam <= 1.0 and size >= 0.0 and alike >= 0.0 and wrong >= 0.0 and novel >= 0.0):
             return b
         rest = 1.0 - lam
-        error = OPERATIONS * UNIT * (rest * size + lam * similarity + novelty) + lam * similarity_error + TINY
+        error = OPERATIONS * UNIT * (rest * size + lam * alike + novel) + lam * wrong + TINY
         # The difference of two floats was rounded once: up to u gap too large.
         margins[b] = margin_down(gap, error + UNIT * abs(gap))
         # Scores within the radius add at most margin / (1-lambda) to the magnitude.
@@ -66,15 +67,16 @@ def fill_radii(
 
 
 def radii(
-    margins: Any, diversity: Any, magnitude: Any, *, novelty: float = 0.0, similarity: float = 1.0, similarity_error: float = 0.0
+    margins: Any, diversity: Any, magnitude: Any, *, novelty: Any = 0.0, similarity: Any = 1.000003, similarity_error: Any = 1e-13
 ) -> tuple[Floats, Floats]:
     """(margins, radii) of many greedy rounds, both rounded down: (rounds,) each.
 
     ``margins`` is (rounds,) or (rounds, K), as evaluated (``slate.margins``; the smallest of a row counts). ``diversity`` is
-    lambda, one for all or one per round. ``magnitude`` bounds |mu| + eta_tg + alpha sigma over the round's candidates, and
-    ``similarity`` and ``similarity_error`` the similarities and their rounding (0 and 0 without a source; 1.000003 and
-    1.2e-16 times the dimensions for unit vectors). A radius is the exact l-infinity radius Gamma / (2 (1-lambda)):
-    +inf at lambda = 1 or where nothing else could be chosen.
+    lambda. ``magnitude`` bounds |mu| + eta_tg + alpha sigma over the round's candidates, ``novelty`` nu, and ``similarity`` and
+    ``similarity_error`` the similarities in size and their rounding (0 and 0 without a source; 1.000003 and 1.2e-16 times the
+    dimensions for unit vectors; the largest entry and 0 for a matrix; for the mean dissimilarity another 1.2e-16 K times
+    ``similarity``). All of them: one number for all rounds or one per round; a figure is only as true as these bounds. A
+    radius is the exact l-infinity radius Gamma / (2 (1-lambda)): +inf at lambda = 1 or where nothing else could be chosen.
 
     Scope: stability only.
     """
@@ -83,12 +85,14 @@ def radii(
         raise InvalidInput("margins", "must be numbers, (rounds,) or (rounds, K)", gaps.shape)
     if gaps.ndim == 2:
         gaps = gaps.min(axis=1)
-    lam, size = (_per_round(values, name, gaps.size) for values, name in ((diversity, "diversity"), (magnitude, "magnitude")))
-    lower, radius = np.empty(gaps.size), np.empty(gaps.size)
-    wrong = fill_radii(gaps, lam, size, novelty, similarity, similarity_error, lower, radius)
+    bounds = {"magnitude": magnitude, "novelty": novelty, "similarity": similarity, "similarity_error": similarity_error}
+    columns = [_per_round(values, name, gaps.size) for name, values in bounds.items()]
+    lam, lower, radius = _per_round(diversity, "diversity", gaps.size), np.empty(gaps.size), np.empty(gaps.size)
+    wrong = fill_radii(gaps, lam, *columns, lower, radius)
     if wrong >= 0:
-        if not size[wrong] >= 0.0:
-            raise InvalidInput("magnitude", "must be at least 0", float(size[wrong]), where=wrong)
+        for name, column in zip(bounds, columns, strict=True):
+            if not column[wrong] >= 0.0:
+                raise InvalidInput(name, "must be at least 0", float(column[wrong]), where=wrong)
         raise InvalidInput("diversity", "must lie in [0, 1]", float(lam[wrong]), where=wrong)
     return lower, radius
 

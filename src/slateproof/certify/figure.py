@@ -32,7 +32,9 @@ def share_lines(series: Mapping[str, Sequence[float]]) -> str:
     ]
     for place, ((name, values), colour) in enumerate(zip(series.items(), COLOURS, strict=False)):
         parts.append(f'<path d="{_steps(values)}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
-        parts.append(f'<text x="{_LEFT + 130 * place}" y="16" fill="{colour}">{html.escape(name)}</text>')
+        parts.append(
+            f'<text x="{_LEFT + 190 * (place % 2)}" y="{12 + 13 * (place // 2)}" fill="{colour}">{html.escape(name)}</text>'
+        )
     return "".join([*parts, "</svg>"])
 
 

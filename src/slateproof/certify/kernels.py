@@ -14,7 +14,7 @@ from numba import njit
 
 from slateproof.select.kernels import LANES, overtakes, similarity_group
 
-__all__ = ["all_similarities", "magnitudes", "reselect", "same_slate", "stepwise"]
+__all__ = ["all_similarities", "magnitudes", "reselect", "row_magnitudes", "same_slate", "set_changes", "stepwise"]
 
 
 MAGNITUDE = np.int64(2**63 - 1)
@@ -109,6 +109,20 @@ def reselect(base: Any, bonus: Any, rank: Any, table: Any, diversity: float, mea
 
 
 @njit(cache=True, nogil=True)
+def set_changes(
+    base: Any, moves: Any, bonus: Any, rank: Any, table: Any, diversity: float, mean: bool, chosen: Any, within: Any, out: Any
+) -> None:  # fmt: skip
+    """out[t] = 1 where the slate from ``base`` + moves[t] has an item that is not ``within`` the reference, else 0."""
+    picked = np.empty_like(chosen)
+    for t in range(moves.shape[0]):
+        reselect(base + moves[t], bonus, rank, table, diversity, mean, picked)
+        out[t] = 0.0
+        for q in range(picked.size):
+            if within[picked[q]] == 0:
+                out[t] = 1.0
+
+
+@njit(cache=True, nogil=True)
 def magnitudes(values: Any, starts: Any, out: Any) -> None:
     """out[b] = max |value| over starts[b]:starts[b + 1], of finite values.
 
@@ -120,4 +134,18 @@ def magnitudes(values: Any, starts: Any, out: Any) -> None:
         part, most = bits[starts[b] : starts[b + 1]], np.int64(0)
         for i in range(part.size):  # from 0, so that no index can be negative
             most = max(most, part[i] & MAGNITUDE)
+        largest[b] = most
+
+
+@njit(cache=True, nogil=True)
+def row_magnitudes(flat: Any, starts: Any, offsets: Any, steps: Any, chosen: Any, out: Any) -> None:
+    """out[b] = max |entry| in the rows of the chosen items of slate b, in the matrix of pool b alone."""
+    bits, largest = flat.view(np.int64), out.view(np.int64)
+    for b in range(out.size):
+        width, most = offsets[b + 1] - offsets[b], np.int64(0)
+        for q in range(steps[b], steps[b + 1]):
+            first = starts[b] + chosen[q] * width
+            part = bits[first : first + width]
+            for i in range(part.size):
+                most = max(most, part[i] & MAGNITUDE)
         largest[b] = most

@@ -6,19 +6,19 @@ Scope: stability only; prospective, and only as true as the assumed noise.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from slateproof.certify.checks import positive, share_of_noise
 from slateproof.certify.frame import Frame, Gaps
-from slateproof.certify.kernels import reselect
+from slateproof.certify.kernels import set_changes
 from slateproof.certify.noise import Estimate, Noise
 from slateproof.certify.pairs import Pairs, Union, mean_of
 from slateproof.certify.rounding import exp_up, up
 from slateproof.certify.sequential import Integral
 from slateproof.errors import InvalidInput
-from slateproof.types.columns import Floats, Ints
 
 __all__ = ["check_sampling", "flip_probability", "noise_of", "pairs_of", "set_flip_probability", "subgaussian_bound"]
 
@@ -58,51 +58,54 @@ def flip_probability(pairs: Pairs, noise: Noise, points: int, tolerance: float |
 
     An estimate above the union bound, which its error allows, is lowered to it.
     """
-    logs = pairs.probabilities(noise)[2]
-    if logs.size == 0:
+    union = pairs.union(noise)
+    if union == 0.0:
         return Estimate(0.0, 0.0, 0)
-    union = float(np.exp(logs).sum())
     if not noise.independent and union < RARE:
-        estimate = _until(Union(pairs, noise), points, tolerance, seed)
+        sampler = Union.of(pairs, noise)
+        estimate = _until(lambda count: sampler.probability(np.random.default_rng(seed), count), points, tolerance)
     else:
         estimate = Integral.of(pairs, noise).estimate(seed, points, tolerance)
     return Estimate(min(estimate, union), estimate.error, estimate.points)
 
 
-def _until(union: Union, points: int, tolerance: float | None, seed: int) -> Estimate:
+def _until(estimate: Callable[[int], Estimate], points: int, tolerance: float | None) -> Estimate:
+    """Estimates with points doubled until error <= tolerance x probability, or 2^20 are spent."""
     while True:
-        estimate = union.probability(np.random.default_rng(seed), points)
-        if tolerance is None or estimate.error <= tolerance * estimate or points >= 2**20:
-            return estimate
+        found = estimate(points)
+        if tolerance is None or found.error <= tolerance * found or points >= 2**20:
+            return found
         points *= 2
 
 
-def set_flip_probability(frame: Frame, pairs: Pairs, noise: Noise, points: int, seed: int) -> Estimate:
+def set_flip_probability(frame: Frame, pairs: Pairs, noise: Noise, points: int, tolerance: float | None, seed: int) -> Estimate:
     """Pr[the set of chosen items changes, whatever the order]: draws that flip a pair, replayed.
 
-    A set that changes needs a flipped pair, so the union sampler covers the event; where the union bound is above 1 plain draws
-    vary less and are used instead.
+    A set that changes needs a flipped pair, so the union sampler covers the event. Half of the draws flip a pair whose rival is
+    outside the slate: order swaps inside it, often much likelier, seldom change the set and would leave nothing for the rest.
+    Without similarities the objective of an item is the same at every step, and only pairs with a rival outside count.
     """
-    logs = pairs.probabilities(noise)[2]
-    if logs.size == 0:
+    within = np.zeros(pairs.threshold.shape[1], np.int64)
+    within[frame.chosen] = 1
+    if not frame.similar:
+        pairs = Pairs(pairs.winners, np.where(within == 1, np.inf, pairs.threshold))
+    union = pairs.union(noise)
+    if union == 0.0:
         return Estimate(0.0, 0.0, 0)
-    rng = np.random.default_rng(seed)
-    if float(np.exp(logs).sum()) <= 1.0:
-        xi, weights = Union(pairs, noise).draw(rng, points)
-    else:
-        xi, weights = noise.draw(rng, points), np.ones(points)
-    return mean_of(weights * _set_changes(frame, xi), float(weights.max()))
+    sampler, table, base = Union.of(pairs, noise, within), frame.similarities(), frame.base(frame.scores)
 
+    def estimate(count: int) -> Estimate:
+        values = []
+        for xi, weights, _ in sampler.blocks(np.random.default_rng(seed), count):
+            changed = np.empty(len(xi))
+            set_changes(
+                base, frame.scale * xi, frame.bonus, frame.rank, table, frame.diversity, frame.mean, frame.chosen, within, changed
+            )
+            values.append(weights * changed)
+        return mean_of(np.concatenate(values), sampler.largest_weight)
 
-def _set_changes(frame: Frame, xi: Floats) -> Floats:
-    """1 where the slate from scores + xi has other items."""
-    table, base = frame.similarities(), frame.base(frame.scores)
-    reference: Ints = np.sort(frame.chosen)
-    chosen, changed = np.empty(reference.size, np.int64), np.zeros(len(xi))
-    for t, row in enumerate(xi):
-        reselect(base + frame.scale * row, frame.bonus, frame.rank, table, frame.diversity, frame.mean, chosen)
-        changed[t] = not np.array_equal(np.sort(chosen), reference)
-    return changed
+    found = _until(estimate, points, tolerance)
+    return Estimate(min(found, union, 1.0), found.error, found.points)
 
 
 def noise_of(sigma: Any, n: int, anchor_weight: Any) -> Noise:

@@ -9,119 +9,132 @@ Scope: stability only.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from slateproof.certify.certificate import Certificate
-from slateproof.certify.checks import positive, share_of_noise
+from slateproof.certify.checks import floats, fraction, positive, share_of_noise
 from slateproof.certify.columns import radii
-from slateproof.certify.figure import share_lines
 from slateproof.certify.make import certify
 from slateproof.certify.prospective import subgaussian_bound
 from slateproof.certify.setchoice import SetCertificate
+from slateproof.certify.table import Table, summary_of
 from slateproof.errors import InvalidInput
 from slateproof.types import Slate
-from slateproof.types.columns import Floats
 
 __all__ = ["Table", "certificates", "from_margins"]
 
-RUNGS = ("flip_bound", "flip_union", "flip_probability")
-"""Figures about the probability of a change, loosest first."""
-
 NEEDS_POOL = "needs scores and similarities: a replay-level log"
-NEEDS_STEPS = "SCPO rounds have no stepwise gaps: union and probability leave them out"
+MAX_FLIP = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """``rows``: one dict per round; ``summary``: one dict over all rounds; ``notes``: what is missing and why.
+def certificates(
+    slates: Iterable[Slate], sigma: float, anchor_weight: float = 0.0, *, draws: int = 0, seed: int = 0,
+    max_flip: float = MAX_FLIP, set_flips: bool | Callable[[int], bool] = False,
+) -> Table:  # fmt: skip
+    """Certificates of many rounds under independent score noise of standard deviation ``sigma``: one row per round.
 
-    Scope: stability only.
-    """
-
-    rows: tuple[dict[str, Any], ...]
-    summary: dict[str, Any]
-    notes: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON (infinite radii as None)."""
-        clean = [{name: _finite(value) for name, value in row.items()} for row in self.rows]
-        return {"summary": {n: _finite(v) for n, v in self.summary.items()}, "rows": clean, "notes": list(self.notes)}
-
-    def to_text(self, limit: int = 20) -> str:
-        """The summary, then the first ``limit`` rounds, aligned; bounds shown as min(1, bound)."""
-        width = max(len(name) for name in self.summary)
-        lines = [f"{name:<{width}}  {_shown(name, value)}" for name, value in self.summary.items()]
-        if self.rows:
-            names = list(self.rows[0])
-            lines += ["", "  ".join(f"{name:>12}" for name in names)]
-            lines += ["  ".join(f"{_shown(name, row[name]):>12}" for name in names) for row in self.rows[:limit]]
-            if len(self.rows) > limit:
-                lines.append(f"... {len(self.rows) - limit} more rounds")
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
-
-    def to_svg(self) -> str:
-        """Share of rounds whose figure is at most p, one line per rung that the table has; SVG source."""
-        columns = {rung: [row[rung] for row in self.rows if row.get(rung) is not None] for rung in RUNGS}
-        return share_lines({rung: values for rung, values in columns.items() if values})
-
-    def __str__(self) -> str:
-        return self.to_text()
-
-
-def certificates(slates: Iterable[Slate], sigma: float, anchor_weight: float = 0.0, *, draws: int = 0, seed: int = 0) -> Table:
-    """One row per slate: margin, radius, the paper's bound, the union bound, the flip probability with its error.
-
-    With ``draws`` > 0 each round is also perturbed that often by noise of ``sigma``, and the shares that the norm check certifies
-    and that the exact check finds unchanged stand side by side (``norm``, ``exact``).
+    A row has margin, radius, the paper's bound, the union bound, the flip probability with its error. With ``draws`` each slate is
+    perturbed that often, and the row has the share that the norm check certifies beside the share that stays (exact check).
+    ``set_flips`` adds the probability that the *set* changes (all similarities of a pool, some 4,096 selections each): for all
+    rounds, or for those whose number it says yes to. ``max_flip`` is the probability that the summary counts rounds against.
 
     Scope: stability only; prospective figures are only as true as the assumed noise.
     """
-    deviation, share = positive(sigma, "sigma"), share_of_noise(anchor_weight)
-    rng, rows, notes = np.random.default_rng(seed), [], []
+    deviation, share, target = positive(sigma, "sigma"), share_of_noise(anchor_weight), fraction(max_flip, "max_flip")
+    rng, rows = np.random.default_rng(seed), []
+    sets = conditional = 0
     for place, slate in enumerate(slates):
         certificate = certify(slate)
         row = {"round": place, "items": slate.pool.size, "size": len(slate), **_plain(certificate, deviation * share)}
-        if isinstance(certificate, SetCertificate):
-            row |= {"flip_union": None, "flip_probability": None, "error": None}
-            notes.append(NEEDS_STEPS)
-        else:
-            estimate = certificate.flip_probability(deviation, anchor_weight=anchor_weight, seed=seed)
-            union = certificate.flip_union(deviation, anchor_weight)
-            row |= {"flip_union": union, "flip_probability": float(estimate), "error": estimate.error}
+        wanted = set_flips(place) if callable(set_flips) else set_flips
+        row |= _prospective(certificate, deviation, anchor_weight, seed, wanted)
+        if set_flips is False:
+            del row["set_flip_probability"], row["set_error"]
         if draws > 0:
             noise = rng.normal(0.0, deviation * share, (draws, slate.pool.size))
             rates = certificate.rates(slate.pool.scores + noise)
             row |= {"norm": rates["norm"], "exact": rates["exact"]}
         rows.append(row)
-    return Table(tuple(rows), _summary(rows, deviation, anchor_weight), tuple(dict.fromkeys(notes)))
+        if isinstance(certificate, SetCertificate):
+            sets, conditional = sets + 1, conditional + (not certificate.budget_free)
+    return Table(tuple(rows), summary_of(rows, deviation, anchor_weight, target), _notes(sets, conditional))
+
+
+def _prospective(certificate: Certificate, sigma: float, anchor_weight: float, seed: int, sets: bool) -> dict[str, float | None]:
+    """Union bound and probabilities; None where there are no stepwise gaps, or no figure about the set is asked for."""
+    row: dict[str, float | None] = dict.fromkeys(("flip_union", "flip_probability", "error", "set_flip_probability", "set_error"))
+    if isinstance(certificate, SetCertificate):
+        return row
+    estimate = certificate.flip_probability(sigma, anchor_weight=anchor_weight, seed=seed)
+    row |= {
+        "flip_union": certificate.flip_union(sigma, anchor_weight),
+        "flip_probability": float(estimate),
+        "error": estimate.error,
+    }
+    if sets:
+        estimate = certificate.set_flip_probability(sigma, anchor_weight=anchor_weight, seed=seed)
+        row |= {"set_flip_probability": float(estimate), "set_error": estimate.error}
+    return row
+
+
+def _notes(sets: int, conditional: int) -> tuple[str, ...]:
+    notes = []
+    if sets:
+        notes.append(f"flip_union, flip_probability: {sets} SCPO rounds are left out, one choice among sets has no stepwise gaps")
+    if conditional:
+        notes.append(
+            f"radius, flip_bound: in {conditional} SCPO rounds they hold where the search under the other scores completes, too "
+            "(its slate says so); only there could other scores exhaust the node budget"
+        )
+    return tuple(notes)
 
 
 def from_margins(
-    margins: Sequence[Any], diversity: Sequence[float], items: Sequence[int], sigma: float, anchor_weight: float = 0.0,
-    *, magnitude: float = 1.0,
+    margins: Sequence[Any], diversity: Any, items: Sequence[int], sigma: float, anchor_weight: float = 0.0, *,
+    magnitude: Any = 1.0, novelty: Any = 0.0, similarity: Any = 1.000003, similarity_error: Any = 1e-13, max_flip: float = MAX_FLIP,
 ) -> Table:  # fmt: skip
     """The same table from a monitor-level log: margins per round (one array of K each), lambda and pool size per round.
 
-    ``magnitude`` bounds |mu| + eta_tg + alpha sigma, for the rounding. Union bound and flip probability need the pool and are
-    None.
+    Four bounds stand for what such a log does not hold, and every figure is only as true as they are; each is one number or one
+    per round. ``magnitude`` bounds |mu| + eta_tg + alpha sigma, ``novelty`` nu, ``similarity`` the similarities in size and
+    ``similarity_error`` their rounding (see ``radii``; the defaults fit unit vectors of up to 800 dimensions, tags, and matrices
+    with entries in [-1, 1]). Union bound and flip probability need the pool and are left out.
 
     Scope: stability only.
     """
-    if not len(margins) == len(diversity) == len(items):
+    if not len(margins) == len(items):
         raise InvalidInput("margins", "margins, diversity and items must have one entry per round", len(margins))
-    deviation, share = positive(sigma, "sigma"), share_of_noise(anchor_weight)
-    smallest = np.array([float(np.min(row)) for row in margins])
-    lower, radius = radii(smallest, np.asarray(diversity, np.float64), np.float64(magnitude), similarity_error=1e-13)
+    if np.ndim(diversity) == 1 and len(diversity) != len(margins):
+        raise InvalidInput("diversity", "margins, diversity and items must have one entry per round", len(diversity))
+    deviation, share, target = positive(sigma, "sigma"), share_of_noise(anchor_weight), fraction(max_flip, "max_flip")
+    smallest = np.array([_smallest(row, place) for place, row in enumerate(margins)])
+    sizes = [_items(n, len(row), place) for place, (n, row) in enumerate(zip(items, margins, strict=True))]
+    lower, radius = radii(smallest, diversity, magnitude, novelty=novelty, similarity=similarity, similarity_error=similarity_error)
     rows = []
-    for place, (margin, reach, n) in enumerate(zip(lower.tolist(), radius.tolist(), items, strict=True)):
-        bound = _bound(int(n), margin, reach, deviation * share)
-        rows.append({"round": place, "items": int(n), "margin": margin, "radius": reach, "flip_bound": bound})
-    missing = tuple(f"{name}: {NEEDS_POOL}" for name in ("flip_union", "flip_probability", "exact check"))
-    return Table(tuple(rows), _summary(rows, deviation, anchor_weight), missing)
+    for place, (margin, reach, n) in enumerate(zip(lower.tolist(), radius.tolist(), sizes, strict=True)):
+        bound = _bound(n, margin, reach, deviation * share)
+        rows.append(
+            {"round": place, "items": n, "size": len(margins[place]), "margin": margin, "radius": reach, "flip_bound": bound}
+        )
+    missing = tuple(f"{name}: {NEEDS_POOL}" for name in ("flip_union", "flip_probability", "set_flip_probability", "exact check"))
+    return Table(tuple(rows), summary_of(rows, deviation, anchor_weight, target), missing)
+
+
+def _smallest(row: Any, place: int) -> float:
+    """The smallest margin of a round; refuses no margins at all, and what is not a row of numbers."""
+    values = floats(row, "margins")
+    if values.ndim != 1 or values.size == 0 or np.isnan(values).any():
+        raise InvalidInput("margins", "must be a row of numbers per round, one per step", values.shape, where=place)
+    return float(values.min())
+
+
+def _items(n: Any, size: int, place: int) -> int:
+    if isinstance(n, (bool, np.bool_)) or not isinstance(n, (int, np.integer)) or n < size:
+        raise InvalidInput("items", f"must be a whole number of candidates, at least the {size} chosen", n, where=place)
+    return int(n)
 
 
 def _plain(certificate: Certificate, noise: float) -> dict[str, Any]:
@@ -134,41 +147,3 @@ def _bound(items: int, margin: float, radius: float, noise: float) -> float | No
     if noise == 0.0 or math.isinf(radius):
         return 0.0
     return None if margin == 0.0 else subgaussian_bound(items, radius, noise)
-
-
-def _summary(rows: Sequence[dict[str, Any]], sigma: float, anchor_weight: float) -> dict[str, Any]:
-    """Shares with a figure below .05, by rung, and medians."""
-    out: dict[str, Any] = {"rounds": len(rows), "sigma": sigma, "anchor_weight": anchor_weight}
-    if not rows:
-        return out
-    out["median_margin"], out["median_radius"] = _median(rows, "margin"), _median(rows, "radius")
-    out["positive_margin"] = float(np.mean([row["margin"] > 0.0 for row in rows]))
-    for rung in RUNGS:
-        if rung in rows[0]:
-            out[f"median_{rung}"] = _median(rows, rung)
-            known = [row[rung] <= 0.05 for row in rows if row[rung] is not None]
-            out[f"{rung}_at_most_05"] = sum(known) / len(rows) if known else None
-    for check in ("norm", "exact"):
-        if check in rows[0]:
-            out[f"{check}_check_share"] = float(np.mean([row[check] for row in rows]))
-    return out
-
-
-def _median(rows: Sequence[dict[str, Any]], name: str) -> float | None:
-    values: Floats = np.array([row[name] for row in rows if row[name] is not None], np.float64)
-    if values.size == 0:
-        return None
-    # The lower median: no mean of a number and an infinity.
-    return float(np.sort(values)[(values.size - 1) // 2])
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _shown(name: str, value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return f"{min(1.0, value):.6g}" if name.endswith(("flip_bound", "flip_union")) else f"{value:.6g}"
-    return str(value)

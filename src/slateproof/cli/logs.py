@@ -12,6 +12,8 @@ import typer
 
 from slateproof.audit import AuditLog, NotReplayable, bounded, diff, show, verify_log
 from slateproof.certify import Table, certificates, from_margins
+from slateproof.certify.rounding import UNIT
+from slateproof.certify.tables import NEEDS_POOL
 from slateproof.cli.progress import progress_bar, stepper
 from slateproof.errors import InvalidInput
 from slateproof.policy import Policy
@@ -86,7 +88,8 @@ def certify_command(
         0.0, "--anchor-weight", min=0.0, max=1.0, help="Share of the score that a fixed anchor supplies."
     ),
     draws: int = typer.Option(0, "--draws", min=0, help="Also perturb each round this often: norm check beside exact check."),
-    out: Path | None = typer.Option(None, "--out", help="Folder for certificates.json and certificates.svg."),
+    max_flip: float = typer.Option(0.05, "--max-flip", help="Count the rounds that change with at most this probability."),
+    out: Path | None = typer.Option(None, "--out", help="Folder for certificates.json, .csv (all rounds), .txt and .svg."),
     limit: int = typer.Option(10, "--limit", min=0, help="Rounds listed one by one in the terminal."),
 ) -> None:
     """How far scores may move before the logged slates change, and how likely noise of SIGMA changes them, rung by rung."""
@@ -94,57 +97,77 @@ def certify_command(
         if len(opened) == 0:
             raise InvalidInput("log", "has no records yet", log)
         try:
-            table = _of_replay(opened, sigma, anchor_weight, draws)
+            table = _of_replay(opened, sigma, anchor_weight, draws, max_flip)
         except NotReplayable:
-            table = _of_monitor(opened, sigma, anchor_weight)
-    typer.echo(table.to_text(limit))
+            table = _of_monitor(opened, sigma, anchor_weight, draws, max_flip)
+    text = table.to_text(limit)
+    typer.echo(text)
     if out is not None:
         write_json(out / "certificates.json", table.to_dict(), "out")
-        write_text("out", out / "certificates.svg", table.to_svg())
+        for name, content in (("csv", table.to_csv()), ("txt", text + "\n"), ("svg", table.to_svg())):
+            write_text("out", out / f"certificates.{name}", content)
 
 
-def _of_replay(log: AuditLog, sigma: float, anchor_weight: float, draws: int) -> Table:
-    filled = 0
+def _of_replay(log: AuditLog, sigma: float, anchor_weight: float, draws: int, max_flip: float) -> Table:
+    filled: set[int] = set()
     with progress_bar("certifying", len(log)) as advance:
 
         def slates() -> Iterator[Slate]:
-            nonlocal filled
-            for slate in log.replay_all():
+            for place, slate in enumerate(log.replay_all()):
                 whole = bounded(slate)
-                filled += whole is not None
+                if whole is not None:
+                    filled.add(place)
                 yield slate if whole is None else whole
                 advance(1)
 
-        table = certificates(slates(), sigma, anchor_weight, draws=draws)
+        table = certificates(
+            slates(), sigma, anchor_weight, draws=draws, max_flip=max_flip, set_flips=lambda place: place not in filled
+        )
     if not filled:
         return table
-    said = f"{filled} of {len(log)} rounds hold only the similarities that the selector asked for; there {_BOUNDED}"
+    said = f"{len(filled)} of {len(log)} rounds hold only the similarities that the selector asked for; there {_BOUNDED}"
     return replace(table, notes=(*table.notes, said))
 
 
 _BOUNDED = (
     "margin, radius and flip_bound are as usual, flip_union and flip_probability are upper bounds "
-    "(a similarity that was not asked for stands at its smallest value), and the exact check is a lower one"
+    "(a similarity that was not asked for stands at its smallest value), the exact check is a lower one, "
+    "and set_flip_probability, which needs all similarities, is left out (flip_probability bounds it)"
 )
 
 
-def _of_monitor(log: AuditLog, sigma: float, anchor_weight: float) -> Table:
+def _of_monitor(log: AuditLog, sigma: float, anchor_weight: float, draws: int, max_flip: float) -> Table:
     """Margins, lambda and pool sizes of the stepwise rounds; a log of schema version 1 has no pool sizes."""
-    names = ["index", "rule_kind", "margins", "diversity", "pool_size"]
+    names = ["index", "rule_kind", "dissimilarity", "novelty", "margins", "diversity", "pool_size"]
     rows = [row for batch in log.store.batches(names, 0, len(log)) for row in batch.to_pylist()][: len(log)]
-    if any(row["margins"] is None or row["diversity"] is None or row["pool_size"] is None for row in rows):
+    if any(row[name] is None for row in rows for name in names):
         raise InvalidInput(
-            "log", "does not hold margins, levers and pool sizes (a masked copy, or schema version 1)", log.store.folder.uri
+            "log", "does not hold margins, levers, rule and pool sizes (a masked copy, or schema version 1)", log.store.folder.uri
         )
     steps = [row for row in rows if row["rule_kind"] != "window"]
     # Top-K compares scores as they are, whatever lambda says.
     diversity = [0.0 if row["rule_kind"] == "top-k" else row["diversity"] for row in steps]
     margins, sizes = [row["margins"] for row in steps], [row["pool_size"] for row in steps]
-    table = from_margins(margins, diversity, sizes, sigma, anchor_weight, magnitude=MAGNITUDE)
+    sums = [len(row["margins"]) * SIMILARITY if row["dissimilarity"] == "mean" else 0.0 for row in steps]
+    table = from_margins(
+        margins,
+        diversity,
+        sizes,
+        sigma,
+        anchor_weight,
+        magnitude=MAGNITUDE,
+        novelty=[row["novelty"] for row in steps],
+        similarity=SIMILARITY,
+        similarity_error=[1.01 * UNIT * (1.000003 * DIMENSIONS + added) for added in sums],
+        max_flip=max_flip,
+    )
     notes = [
         *table.notes,
-        f"rounding allows for |score| plus bonuses up to {MAGNITUDE:g}; beyond that a replay-level log is needed",
+        f"rounding allows for |score| plus bonuses up to {MAGNITUDE:g}, similarities up to {SIMILARITY:g} in size and unit vectors "
+        f"of up to {DIMENSIONS} dimensions; beyond that a replay-level log is needed",
     ]
+    if draws > 0:
+        notes.append(f"--draws: {NEEDS_POOL}")
     if len(steps) < len(rows):
         notes.append(f"{len(rows) - len(steps)} SCPO rounds are left out: their radius needs scores, which a replay-level log has")
     numbered = tuple({**row, "round": record["index"]} for row, record in zip(table.rows, steps, strict=True))
@@ -153,3 +176,9 @@ def _of_monitor(log: AuditLog, sigma: float, anchor_weight: float) -> Table:
 
 MAGNITUDE = 1e3
 """Largest |mu| + eta_tg + alpha sigma that the rounding of a monitor log's margins allows for; the log does not hold them."""
+
+SIMILARITY = 1e3
+"""Largest similarity in size that it allows for."""
+
+DIMENSIONS = 4096
+"""Most dimensions of unit vectors, whose dot products are rounded; tags and matrix entries need less."""

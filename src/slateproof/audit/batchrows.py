@@ -123,12 +123,12 @@ class _Frame:
         kind = pools.source.kind if pools.matrices is None else "matrix"
         if kind == "none":
             return {"similarity_kind": ["none"] * size}
-        limits = pools.source if pools.matrices is None else pools.matrices
+        limits, part = (pools.source, ...) if pools.matrices is None else (pools.matrices, slice(self.first, self.last))
         known, values, lengths = self._queried()
         return {
             "similarity_kind": [kind] * size,
-            "similarity_lower": np.full(size, limits.lower),
-            "similarity_higher": np.full(size, limits.higher),
+            "similarity_lower": np.full(size, np.asarray(limits.lower)[part]),
+            "similarity_higher": np.full(size, np.asarray(limits.higher)[part]),
             "similarity_known": list_array(known.astype(np.int32), self.sizes, pa.int32()),
             "similarity_values": list_array(values, lengths, pa.float64()),
         }

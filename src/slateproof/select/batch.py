@@ -140,7 +140,7 @@ def _run_chunk(work: Work, first: int, last: int) -> Floats:
     shown_starts, shown = _shown_ranks(work, first, last)
     source = NONE if rule.kind == "top-k" else pools.source
     matrices = None if rule.kind == "top-k" else pools.matrices
-    lower, higher = (source.lower, source.higher) if matrices is None else (matrices.lower, matrices.higher)
+    limits = (np.array([source.lower]), np.array([source.higher])) if matrices is None else (matrices.lower, matrices.higher)
     # A catalogue's targets are looked up as they are needed: a column for the whole batch would be as large as the scores.
     targets = (_or_empty(pools.targets), 0) if pools.catalog is None else (pools.targets_between(first, last), pools.offsets[first])
     kept, spare = np.empty(room + steps), np.empty((largest, steps) if keep else (0, 0))
@@ -149,7 +149,7 @@ def _run_chunk(work: Work, first: int, last: int) -> Floats:
         pools.scores, *targets, _or_empty(pools.widths), pools.rank, pools.rows, shown_starts, shown,
         MATRIX if matrices is not None else source.code, source.vectors, EMPTY if matrices is None else matrices.flat,
         _NO_STARTS if matrices is None else matrices.starts, source.flat, source.rows, source.tag_ptr, source.tag_ids,
-        lower, higher, work.target, rule.window, rule.target_gain, rule.novelty, levers.exploration, levers.diversity,
+        *limits, work.target, rule.window, rule.target_gain, rule.novelty, levers.exploration, levers.diversity,
         rule.dissimilarity == "mean", rule.kind == "top-k",
         work.places, work.numbers, work.wrong, work.known if keep else _NO_KNOWN, kept,
         np.empty(2 * steps + largest, np.int64), np.empty(4 * steps + largest), spare, scratch(largest, steps),

@@ -38,16 +38,15 @@ def greedy_chunk(
     first: int, last: int, offsets: Any, starts: Any,
     scores: Any, targets: Any, targets_from: int, widths: Any, rank: Any, rows: Any, shown_starts: Any, shown: Any,
     kind: int, vectors: Any, matrices: Any, matrix_starts: Any, matrix: Any, stride: int, ptr: Any, tags: Any,
-    lower: float, higher: float,
+    lower: Any, higher: Any,
     target: Any, window: float, gain: float, novelty: float, exploration: Any, diversity: Any, mean: bool, raw: bool,
     out_places: Any, out_numbers: Any, out_wrong: Any, out_known: Any, out_kept: Any,
     places: Any, numbers: Any, kept: Any, spare: Any,
 ) -> int:  # fmt: skip
     """Slates of pools ``first:last``; returns how many similarities were kept.
 
-    ``out_wrong`` says, per pool, at which place an objective is not finite, or -1.
-
-    ``matrices`` holds one matrix per pool where ``matrix_starts`` says so; else ``matrix`` is the one of all. With ``raw`` all
+    ``out_wrong`` says, per pool, at which place an objective is not finite, or -1. ``matrices`` holds one matrix per pool where
+    ``matrix_starts`` says so, and ``lower`` and ``higher`` then one bound each; else ``matrix`` is the one of all. With ``raw`` all
     levers but the size are ignored (top-K). ``targets`` begins with candidate ``targets_from``. The last four arrays are scratch
     for the largest pool.
     """
@@ -57,8 +56,8 @@ def greedy_chunk(
         n, k = z - a, starts[b + 1] - s
         alpha, lam = (0.0, 0.0) if raw else (exploration[b], diversity[b])
         source = NONE if lam == 0.0 else kind
-        low, high = (0.0, 0.0) if lam == 0.0 else (lower, higher)
         own = matrix_starts.size > 0
+        low, high = (0.0, 0.0) if lam == 0.0 else (lower[b if own else 0], higher[b if own else 0])
         its_matrix = matrices[matrix_starts[b] : matrix_starts[b + 1]] if own else matrix
         out_wrong[b] = greedy(
             scores[a:z], targets[a - targets_from : z - targets_from], widths[a:z], rank[a:z], rows[0:0] if own else rows[a:z],

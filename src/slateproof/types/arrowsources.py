@@ -16,7 +16,7 @@ from slateproof.types.arrowlists import Lists, decoded, floats_of, is_list, row_
 from slateproof.types.columns import Floats, Ints, frozen
 from slateproof.types.poolbatch import Matrices
 from slateproof.types.row import Row, refuse
-from slateproof.types.similarity import MEAN_SLACK, NONE, UNIT_TOLERANCE, Similarity
+from slateproof.types.similarity import NONE, UNIT_TOLERANCE, Similarity
 
 __all__ = ["SOURCES", "read_source"]
 
@@ -115,9 +115,7 @@ def _matrices(column: Lists, offsets: Ints, flat: Any) -> Matrices:
             rule = "must be finite and exactly symmetric"
             bad.append(InvalidInput("similarity", rule, (float(square[i, j]), float(square[j, i])), where=Row(b, item)))
     refuse(bad)
-    lower, higher = float(numbers.min()), float(numbers.max())
-    slack = MEAN_SLACK * max(-lower, higher)
-    return Matrices(numbers, starts, lower - slack, higher + slack)
+    return Matrices.of(numbers, starts)
 
 
 def _tags(column: Lists, offsets: Ints, flat: Any) -> Similarity:

@@ -13,7 +13,7 @@ from slateproof.errors import InvalidInput
 from slateproof.types.columns import Floats, Ints, as_listed, frozen
 from slateproof.types.ids import ItemId
 from slateproof.types.pool import Pool
-from slateproof.types.similarity import NONE, Similarity
+from slateproof.types.similarity import MEAN_SLACK, NONE, Similarity
 
 if TYPE_CHECKING:
     from slateproof.types.catalog import Catalog
@@ -23,12 +23,22 @@ __all__ = ["Matrices", "PoolBatch"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matrices:
-    """One dense similarity matrix per pool, row-major, one after another: that of pool b is ``flat[starts[b]:starts[b + 1]]``."""
+    """One dense similarity matrix per pool, row-major, one after another: that of pool b is ``flat[starts[b]:starts[b + 1]]``.
+
+    ``lower`` and ``higher`` bound its entries, and every mean of some, pool by pool: a slate must not depend on its neighbours.
+    """
 
     flat: Floats
     starts: Ints
-    lower: float
-    higher: float
+    lower: Floats
+    higher: Floats
+
+    @classmethod
+    def of(cls, flat: Floats, starts: Ints) -> Matrices:
+        """The matrices with the bounds that a single pool has."""
+        lower, higher = np.minimum.reduceat(flat, starts[:-1]), np.maximum.reduceat(flat, starts[:-1])
+        slack = MEAN_SLACK * np.maximum(-lower, higher)
+        return cls(frozen(flat), frozen(starts), frozen(lower - slack), frozen(higher + slack))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -157,7 +167,7 @@ class PoolBatch:
             return self.source.take(np.arange(a, z))
         part = self.matrices
         square = part.flat[part.starts[b] : part.starts[b + 1]].reshape(z - a, z - a)
-        return Similarity(kind="matrix", rows=z - a, matrix=square, lower=part.lower, higher=part.higher)
+        return Similarity(kind="matrix", rows=z - a, matrix=square, lower=float(part.lower[b]), higher=float(part.higher[b]))
 
     def item(self, b: int, place: int) -> ItemId:
         """The id of candidate ``place`` of pool ``b``."""
@@ -212,8 +222,7 @@ def _merge_sources(pools: tuple[Pool, ...]) -> tuple[Similarity, Matrices | None
     everyone = np.arange(total)
     if kind == "matrix":
         starts = np.cumsum([0] + [part.matrix.size for part in parts])
-        flat: Floats = frozen(np.concatenate([part.flat for part in parts]))
-        return NONE, Matrices(flat, frozen(starts), lower, higher), everyone
+        return NONE, Matrices.of(np.concatenate([part.flat for part in parts]), starts), everyone
     if kind == "vectors":
         shapes = {part.vectors.shape[1] for part in parts}
         if len(shapes) > 1:

@@ -17,12 +17,14 @@ from slateproof.experiments import (
     fixed_margin,
     flip_size,
     margin_gate,
+    margin_shape,
     pairwise_tail,
     real_anchor,
     threshold,
 )
 from slateproof.experiments.anchors import AnchorPools, anchor_of, anchor_pools
 from slateproof.experiments.core import Result
+from slateproof.experiments.published.margin_gate import PERTURBED
 from slateproof.experiments.stats import fit_line, ratio_error
 from tests.experiments.experiment_world import RATINGS, SmallShelf, run
 
@@ -164,6 +166,30 @@ def test_no_certified_perturbation_changes_a_slate(gated: Result) -> None:
     assert all(row["certified"] <= row["exact"] == row["same_order"] <= row["same_set"] for row in gated.rows)
     large = [row for row in gated.rows if row["sigma"] == 1e-2]
     assert all(row["same_order"] < 1.0 for row in large)  # else the test above shows nothing
+
+
+def test_the_spread_of_margins_is_read_in_units_of_their_median() -> None:
+    margins = np.random.default_rng(0).exponential(3.0, 200_000)
+    alike = [np.full(10, 5.0), np.full(10, 7.0)]
+    rows = margin_shape.shape_rows("oulad", "oulad", margins, alike)
+    assert [row["medians"] for row in rows] == [2.0 * cell[-1] for cell in PERTURBED["oulad"]]
+    for row in rows:
+        assert row["ours"] == pytest.approx(row["independent"], abs=5e-3)  # an exponential has no memory
+        assert row["one_set"] == (1.0 if row["medians"] < 1.0 else 0.0)
+    assert margin_shape.cause_of(rows, "oulad").endswith(
+        "97% of the published margins and 53% of ours; pools drawn independently would have 53% there, pools with one candidate "
+        "set 100%: the published ones are more alike."
+    )
+    assert "pools" in margin_shape.cause_of([], "oulad")
+
+
+def test_pools_of_one_candidate_set_share_it_and_have_the_users_of_the_others(shelf: SmallShelf) -> None:
+    corpus = shelf.get("oulad")
+    pools = anchor_pools(corpus, anchor_of("mf-bce"), 6, 20, 42)
+    for one in margin_shape.one_candidate_set(corpus, pools, 42):
+        assert (one.items == one.items[0]).all()
+        assert np.array_equal(one.users, pools.users)
+        assert len(set(one.items[0].tolist())) == 20
 
 
 def test_simulated_answers_are_never_compared_with_published_ones(gated: Result) -> None:

@@ -161,7 +161,12 @@ def _verdicts(found: Sequence[Mapping[str, Any]]) -> tuple[Verdict, ...]:
             half = 0.5 * 10.0 ** -len(label.partition(".")[2])
             for name, what in (("label_formula", "label, by its formula"), ("pld", "label, as the ε of the tier (PLD)")):
                 published = Published(
-                    f"{tier.name}/{steps}/{name}", _TABLES[steps], f"{tier.name}, T={steps}: {what}", float(label), tolerance=half
+                    f"{tier.name}/{steps}/{name}",
+                    _TABLES[steps],
+                    f"{tier.name}, T={steps}: {what}",
+                    float(label),
+                    tolerance=half,
+                    formula=name == "label_formula",
                 )
                 ours = Ours(None if row is None else row[name], why=why)
                 verdicts.append(judge(published, ours, _CAUSE if name == "pld" else None))

@@ -22,9 +22,10 @@ import numpy as np
 from slateproof.certify import certify, topk
 from slateproof.corpora import Corpus
 from slateproof.experiments.anchors import AnchorPools, anchor_of, anchor_pools
-from slateproof.experiments.core import Experiment, Result, Row, Table, Task
-from slateproof.experiments.figures import Figure, Panel, Series
+from slateproof.experiments.core import Experiment, Result, Row, Task
 from slateproof.experiments.inhand import STANDS_FOR, get, in_hand, not_the_papers
+from slateproof.experiments.margin_gate_show import figures_of, notes_of, tables_of
+from slateproof.experiments.margin_shape import cause_of, one_candidate_set, shape_rows
 from slateproof.experiments.published.margin_gate import GATES, PERTURBED
 from slateproof.experiments.stats import between, median_error
 from slateproof.experiments.verdicts import Ours, Published, Verdict, judge
@@ -74,6 +75,7 @@ def run(task: Task) -> Result:
     digests: dict[str, str] = {}
     reasons: dict[str, str | None] = dict.fromkeys(PAPERS, "the corpus is not in hand")
     histograms: dict[str, tuple[Floats, Floats]] = {}
+    shapes: list[Row] = []
     for place, (paper, name) in enumerate(found.items()):
         task.progress(place, len(found), name)
         corpus = get(task.corpora, name, config.users)
@@ -82,25 +84,30 @@ def run(task: Task) -> Result:
         gap = np.asarray(topk.gap(pools.scores, config.size), np.float64)
         slates, levers = slates_of(corpus, paper, pools, pools.raw)
         wide, _ = slates_of(corpus, paper, pools, pools.scores)
-        margin = np.array([slate.margin for slate in slates])
+        margin = _margins(slates)
         free = anchor_pools(corpus, anchor_of("mf-bce"), config.pools, config.candidates, task.seed)
         histograms[corpus.label] = gap, margin
         quantities = (
             ("gap", "γ", gap),
             ("margin", "Γ", margin),
             ("gap without biases", "γ, anchor without biases", np.asarray(topk.gap(free.scores, config.size), np.float64)),
-            ("margin of standardised scores", "Γ, standardised scores", np.array([slate.margin for slate in wide])),
+            ("margin of standardised scores", "Γ, standardised scores", _margins(wide)),
         )
+        shared = [_margins(slates_of(corpus, paper, one, one.raw)[0]) for one in one_candidate_set(corpus, pools, task.seed)]
+        shapes += shape_rows(corpus.label, paper, margin, shared)
         gates += _gates(corpus, paper, quantities)
         for step, sigma in enumerate(config.sigmas):
             rng = np.random.default_rng([task.seed, place, step])
             trials = trials_of(slates, levers, corpus, paper, sigma, config.draws, rng)
             rows.append({"corpus": corpus.label, "paper_corpus": paper, "sigma": sigma, **_cell(trials, config.draws)})
     summary = _summary(rows, gates)
-    verdicts = (*_gate_verdicts(gates, reasons), *_trial_verdicts(rows, reasons))
-    return Result(
-        summary, tuple(rows), verdicts, _notes(rows, gates), _tables(rows, gates), _figures(histograms, rows), skipped, digests
-    )
+    verdicts = (*_gate_verdicts(gates, reasons), *_trial_verdicts(rows, reasons, shapes))
+    notes, tables = notes_of(rows, gates, shapes, summary), tables_of(rows, gates, shapes)
+    return Result(summary, tuple(rows), verdicts, notes, tables, figures_of(histograms, rows), skipped, digests)
+
+
+def _margins(slates: list[Slate]) -> Floats:
+    return np.array([slate.margin for slate in slates], np.float64)
 
 
 def slates_of(corpus: Corpus, paper: str, pools: AnchorPools, scores: Floats) -> tuple[list[Slate], Levers]:
@@ -205,7 +212,7 @@ GATE_CAUSE = (
 )
 
 
-def _trial_verdicts(rows: list[Row], reasons: dict[str, str | None]) -> list[Verdict]:
+def _trial_verdicts(rows: list[Row], reasons: dict[str, str | None], shapes: list[Row]) -> list[Verdict]:
     ours = {(row["paper_corpus"], row["sigma"]): row for row in rows}
     names = ("certified", "same_order", "same_set", "certified_violations", "median_ratio")
     verdicts = []
@@ -215,81 +222,18 @@ def _trial_verdicts(rows: list[Row], reasons: dict[str, str | None]) -> list[Ver
             for name, value in zip(names, numbers, strict=True):
                 what = f"{paper}, σ={sigma:g}: {name.replace('_', ' ').replace('median ratio', 'median M/Γ')}"
                 room = 0.05 if name in names[:3] else 0.0
-                published = Published(f"{paper}/{sigma}/{name}", f"tab:{paper}-selector-perturb", what, value, tolerance=room)
+                published = Published(
+                    f"{paper}/{sigma}/{name}",
+                    f"tab:{paper}-selector-perturb",
+                    what,
+                    value,
+                    tolerance=room,
+                    bounded=name in names[:3],
+                )
                 error = 0.0 if row is None else math.sqrt(2.0) * row.get(f"error_{name.removeprefix('median_')}", 0.0)
                 mine = Ours(None if row is None else float(row[name]), error, why=reasons[paper])
-                verdicts.append(judge(published, mine, TRIAL_CAUSE))
+                verdicts.append(judge(published, mine, cause_of(shapes, paper)))
     return verdicts
-
-
-TRIAL_CAUSE = "At a given σ every one of these shares is set by the distribution of Γ over pools, which differs (see the gate)."
-
-
-def _notes(rows: list[Row], gates: list[Row]) -> tuple[str, ...]:
-    if not rows:
-        return ()
-    total = _summary(rows, gates)
-    notes = [
-        f"{total['certified_trials']:,} of {total['trials']:,} perturbations are certified ex post (M < Γ/2); "
-        f"{total['certified_violations']} of them changed the ordered slate.",
-        f"The exact check agrees with the selector in all but {total['exact_disagreements']} of {total['trials']:,} trials: it "
-        "certifies every slate that did not change, where the norm check certifies a part of them.",
-    ]
-    gap, free = ({row["corpus"]: row["median"] for row in gates if row["key"] == key} for key in ("gap", "gap without biases"))
-    parts = "; ".join(f"{corpus} {gap[corpus]:.4f} with the anchor's biases and {free[corpus]:.4f} without" for corpus in gap)
-    notes.append(f"Median γ: {parts} (the paper: OULAD .0578, EdNet .0071). It follows how the anchor was trained.")
-    wide = {row["corpus"]: row["median"] for row in gates if row["key"].endswith("scores")}
-    thin = {row["corpus"]: row["median"] for row in gates if row["key"] == "margin"}
-    notes += [
-        f"{corpus}: median Γ is {thin[corpus]:.2e} with probabilities as scores and {wide[corpus]:.2e} with scores standardised "
-        "within the pool."
-        for corpus in thin
-    ]
-    return tuple(notes)
-
-
-def _tables(rows: list[Row], gates: list[Row]) -> tuple[Table, ...]:
-    if not rows:
-        return ()
-    gate_columns = ("corpus", "quantity", "records", "mean", "median", "positive_rate", "near_zero_rate")
-    columns = ("corpus", "sigma", "trials", "certified", "exact", "same_order", "same_set", "certified_violations", "median_ratio")
-    heads = {"sigma": "σ", "same_order": "same order", "same_set": "same set", "certified_violations": "violations"}
-    heads |= {"median_ratio": "median M/Γ", "positive_rate": "positive", "near_zero_rate": "near zero"}
-    return (
-        Table("margin-gate", "Margins of all pools.", gate_columns, tuple(gates), heads),
-        Table("margin-gate-perturbed", "Perturbations: certified ex post, and what the selector did.", columns, tuple(rows), heads),
-    )
-
-
-def _figures(histograms: dict[str, tuple[Floats, Floats]], rows: list[Row]) -> tuple[Figure, ...]:
-    panels = []
-    for label, (gap, margin) in histograms.items():
-        curves = [Series(name, *_share_below(v), "steps", slot) for slot, (name, v) in enumerate((("γ", gap), ("Γ", margin)))]
-        panels.append(
-            Panel(f"{label}: margins", "margin", "share of pools at or below", tuple(curves), "log", y_limits=(0.0, 1.02))
-        )
-        mine = [row for row in rows if row["corpus"] == label]
-        x = tuple(row["sigma"] for row in mine)
-        names = (
-            ("certified", "certified, M < Γ/2"),
-            ("exact", "certified, exact"),
-            ("same_order", "same order"),
-            ("same_set", "same set"),
-        )
-        lines = [Series(title, x, tuple(row[key] for row in mine), "line", 2 + slot) for slot, (key, title) in enumerate(names)]
-        panels.append(Panel(f"{label}: perturbed", "σ", "share of trials", tuple(lines), "log", y_limits=(0.0, 1.05)))
-    if not panels:
-        return ()
-    text = (
-        "Per corpus: the distribution of anchor gaps and greedy margins over pools, all positive, and shares of perturbed trials "
-        "against noise. The norm check falls off first; the exact check lies on the curve of unchanged slates."
-    )
-    return (Figure("margin-gate", "Margins, and what perturbations do", text, tuple(panels)),)
-
-
-def _share_below(values: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    ordered = np.sort(values)
-    return tuple(ordered.tolist()), tuple(((np.arange(ordered.size) + 1.0) / ordered.size).tolist())
 
 
 EXPERIMENT = Experiment(

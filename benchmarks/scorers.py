@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.timing import machine
 from slateproof import corpora, learn
 from slateproof.corpora import Corpus
 from slateproof.errors import InvalidInput
@@ -174,6 +176,7 @@ def main() -> None:
     if asked.add and asked.out.exists():
         result = json.loads(asked.out.read_text())
     result["versions"] = package_versions("jax", "equinox", "optax", "implicit", "scipy", "numba")
+    result["machine"], result["command"] = machine(), " ".join(["python", "-m", "benchmarks.scorers", *sys.argv[1:]])
     for name in asked.corpora:
         corpus = blind(corpora.load(name, asked.data))
         fitted: dict[tuple[str, int], Any] = {}

@@ -110,7 +110,7 @@ def test_a_table_of_ones_own_is_trained_on(here: Path, monkeypatch: pytest.Monke
         (("score", "away", "pools.parquet"), "model: cannot be read"),
         (("score", "pools.parquet", "pools.parquet"), "model: is damaged, truncated or no model file"),
         (("score", "cut.model", "pools.parquet"), "model: is damaged, truncated or no model file"),
-        (("score", "old.model", "pools.parquet"), "format: of this model file must be 1: it was written by another version"),
+        (("score", "old.model", "pools.parquet"), "format: of this model file must be 2: it was written by another version"),
         (("score", "made.model", "away.parquet"), "pools: cannot be read"),
         (("score", "made.model", "spoiled.parquet"), "ids: is not in the corpus (got 'e999' at "),
         (("score", "made.model", "stranger.parquet"), "user: is not in the corpus; a new user is null (got 'nobody' at 0)"),
@@ -124,9 +124,10 @@ def test_refusals_are_one_line_and_exit_code_2(
     Path("cut.model").write_bytes(made[:-200])
     pq.write_table(pa.table({"ids": [["e001"]], "user": ["nobody"]}), "stranger.parquet")
     spoiled(ids=[["e001", "e002"], ["e003", "e999"]])
+    ours = modelfile.FORMAT
     monkeypatch.setattr(modelfile, "FORMAT", 0)
     learn.learner("linucb").fit(CORPUS).save(Path("old.model"))
-    monkeypatch.setattr(modelfile, "FORMAT", 1)
+    monkeypatch.setattr(modelfile, "FORMAT", ours)
     more = ("--corpus", "synthetic-demo", "--out", "s.parquet") if words[0] == "score" else ()
     assert run(monkeypatch, *words, *more) == 2
     err = capsys.readouterr().err

@@ -48,6 +48,7 @@ def test_kt4_keeps_answers_and_names_every_filter(tmp_path: Path) -> None:
     assert corpus.items.difficulty.tolist() == pytest.approx([0.0, 2 / 3])
     assert corpus.items.tags(1) == ("part 1", "skill 15", "skill 2")
     assert corpus.items.tags(0) == ("part 5",)  # -1 means that there is no skill
+    assert [corpus.items.tag_names[t] for t in corpus.items.skill] == ["part 5", "skill 15"]  # as listed, not as sorted
     assert [(f.name, f.before, f.after) for f in corpus.filters] == [
         ("action_type is respond", 10, 6),
         ("the question is in questions.csv", 6, 5),

@@ -35,6 +35,15 @@ def test_oulad_keeps_rows_with_a_score(tmp_path: Path) -> None:
     assert [f.to_text() for f in corpus.filters] == ["the row has a score: 5 -> 3 rows (2 left out)"]
 
 
+def test_the_skill_of_an_assessment_is_its_module(tmp_path: Path) -> None:
+    folder = oulad(tmp_path, "1752,9,18,0,40\n1753,7,7,0,100\n")
+    listed = (folder / "assessments.csv").read_text("utf-8")
+    (folder / "assessments.csv").write_text(listed.replace("AAA", "DDD").replace("TMA", "CMA"), "utf-8")  # CMA sorts before DDD
+    corpus = load_oulad(folder)
+    assert [corpus.items.tag_names[t] for t in corpus.items.skill] == ["DDD", "BBB"]
+    assert corpus.describe().to_dict()["skill_of_an_item"] == "the module"
+
+
 def test_oulad_pass_mark_and_quoted_cells(tmp_path: Path) -> None:
     header = '"id_assessment","id_student","date_submitted","is_banked","score"\n'
     corpus = load_oulad(oulad(tmp_path, '"1752","9","18","0","40"\n"1752","8","18","0","80"\n', header), pass_mark=50)
@@ -179,6 +188,23 @@ def test_amazon_formats_say_the_same(tmp_path: Path, name: str, kind: str) -> No
     assert corpus.positive.tolist() == [False, True, True]
     assert corpus.time is not None
     assert corpus.time.tolist() == [20, 10, 30]
+
+
+@pytest.mark.parametrize("name", ["ratings_X.csv", "reviews_X.json.gz"])
+def test_amazon_categories_are_read_where_they_are(tmp_path: Path, name: str) -> None:
+    path = write_amazon(tmp_path / name, "csv" if name.endswith(".csv") else "2014")
+    plain = load_amazon(path)
+    assert (plain.items.tag_names, plain.items.skill.tolist()) == ((), [-1, -1])
+    text = 'Product ID,Description,price,Category\ni2,"a 21"" cable, red",7.09,Cables & Co\ni9,none,1,Picks\ni1,,,\n'
+    (tmp_path / "meta_X.csv").write_text(text, "utf-8")
+    tagged = load_amazon(path)
+    assert [tagged.items.tags(i) for i in range(2)] == [(), ("Cables & Co",)]
+    assert tagged.items.skill.tolist() == [-1, 0]
+    assert tagged.skill_rule == "the category of the product"
+    (tmp_path / "meta_X.csv").rename(tmp_path / "other.csv")
+    assert load_amazon(path, meta=tmp_path / "other.csv").digest == tagged.digest != plain.digest
+    with pytest.raises(InvalidInput, match=r"meta\.csv"):
+        load_amazon(path, meta=tmp_path / "meta.csv")
 
 
 def test_a_truncated_gz_is_refused(tmp_path: Path) -> None:

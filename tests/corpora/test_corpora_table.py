@@ -53,6 +53,17 @@ def test_every_format_says_the_same(tmp_path: Path, ending: str) -> None:
     assert corpus.items.difficulty.tolist() == [0.5, 0.25]
     assert corpus.difficulty_rule == "given"
     assert [corpus.items.tags(i) for i in range(2)] == [(), ("x", "y", "z")]
+    assert corpus.items.skill.tolist()[0] == -1
+
+
+def test_the_skill_is_what_most_rows_name_first(tmp_path: Path) -> None:
+    rows = ["a,1,z|a", "b,1,b|z", "a,1,z", "a,2,q|b", "b,2,b", "b,3,"]
+    text = "who,what,ok,tags\n" + "".join(f"{who},{what},1,{tags}\n" for who, what, tags in (r.split(",") for r in rows))
+    for order in (text, "\n".join([text.split("\n")[0], *reversed(text.strip().split("\n")[1:])]) + "\n"):
+        (tmp_path / "t.csv").write_text(order, "utf-8")
+        corpus = load_table(tmp_path / "t.csv", user="who", item="what", response="ok", tags="tags")
+        named = [None if t < 0 else corpus.items.tag_names[t] for t in corpus.items.skill.tolist()]
+        assert named == ["z", "b", None]  # item 2: one row each, so the one that sorts first
 
 
 def test_without_a_time_the_file_order_stays(tmp_path: Path) -> None:

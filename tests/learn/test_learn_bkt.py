@@ -125,14 +125,16 @@ def test_a_session_follows_bayes_and_transit() -> None:
         np.testing.assert_allclose(scorer.score(session, context, same[None]).scores[0], expected, atol=1e-12)
 
 
-def test_skills_are_first_tags_or_items(tmp_path) -> None:
+def test_skills_are_those_of_the_corpus_or_the_items(tmp_path) -> None:
     skill, count = skills(CORPUS)
-    assert count == len(CORPUS.items.tag_names)
+    assert count == len(CORPUS.items.tag_names)  # of which every one is some item's skill
     assert [CORPUS.items.tag_names[k] for k in skill[:20]] == [CORPUS.items.tags(i)[0] for i in range(20)]
     rows = [f"{u},{i},{(u + i) % 2},{tags}" for u in range(4) for i, tags in enumerate(["b|a", "", "b"])]
     (tmp_path / "t.csv").write_text("u,i,r,t\n" + "\n".join(rows) + "\n")
     tagged = corpora.load_table(tmp_path / "t.csv", user="u", item="i", response="r", tags="t")
-    assert skills(tagged)[0].tolist() == [0, 2, 1]
+    assert tagged.items.tags(0) == ("a", "b")
+    assert [tagged.items.tag_names[t] for t in tagged.items.skill[[0, 2]]] == ["b", "b"]
+    assert (skills(tagged)[0].tolist(), skills(tagged)[1]) == ([0, 1, 0], 2)
     plain = corpora.load_table(tmp_path / "t.csv", user="u", item="i", response="r")
     assert skills(plain)[0].tolist() == [0, 1, 2]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,25 @@ from slateproof.learn.popularity import Popularity
 from slateproof.learn.protocol import Context, Feedback, Scores
 
 CORPUS = corpora.demo()
+
+
+def test_log_loss_is_that_of_the_logits_where_the_loss_has_a_level(tmp_path: Path) -> None:
+    from slateproof.learn.two_tower import TwoTower
+
+    tiny = TwoTower(hidden=8, embedding=4, epochs=1)
+    for loss in ("pointwise", "pairwise"):
+        scorer = replace(tiny, loss=loss).fit(CORPUS)
+        scorer.save(tmp_path / loss)
+        held = type(scorer).load(tmp_path / loss, CORPUS)
+        assert held.scale == scorer.scale
+        found = evaluate(held, CORPUS, resamples=10).log_loss
+        if loss == "pairwise":
+            assert found is None
+            continue
+        rows = held_out_scores(scorer, CORPUS)
+        chance = 1.0 / (1.0 + np.exp(-rows.scores))
+        assert found is not None
+        assert found.value == pytest.approx(-np.mean(np.log(np.where(rows.positive, chance, 1.0 - chance))))
 
 
 class Spy:

@@ -33,6 +33,7 @@ def load_amazon(
     path: str | Path,
     *,
     name: str = "amazon",
+    meta: str | Path | None = None,
     like_at: float = 4.0,
     difficulty: DifficultyRule = "success",
     min_user: int = 1,
@@ -41,9 +42,12 @@ def load_amazon(
 ) -> Corpus:
     """One file: ``user,item,rating,timestamp`` (.csv) or one review per line (.json, .jsonl), each also as .gz.
 
-    ``response`` is the rating (1 to 5), ``positive`` is rating >= ``like_at``, ``time`` the publisher's clock. No tags.
+    ``response`` is the rating (1 to 5), ``positive`` is rating >= ``like_at``, ``time`` the publisher's clock. ``meta``
+    names a CSV with the columns ``Product ID`` and ``Category``: the category is an item's one tag, and its skill. By default that
+    is ``meta_X.csv`` beside ``ratings_X.csv`` or ``reviews_X.json``, where there is one; without it no item has a tag.
     """
     path = Path(path)
+    meta = _meta_of(path) if meta is None else Path(meta)
     bad = BadRows(max_bad_rows)
     like_at = check_threshold(like_at, "like_at")
     kind = Path(path.name.removesuffix(".gz")).suffix
@@ -68,6 +72,8 @@ def load_amazon(
         positive_rule=f"rating >= {like_at:g}",
         min_user=min_user,
         min_item=min_item,
+        tags=None if meta is None else _categories(meta, bad),
+        skill_rule="the category of the product",
         bad_rows=bad.count,
     )
 
@@ -79,6 +85,20 @@ def _fields(names: tuple[str, ...]) -> dict[str, Field]:
         "item": Field(item, "text"),
         "rating": Field(rating, "float"),
         "time": Field(time, "int"),
+    }
+
+
+def _meta_of(path: Path) -> Path | None:
+    """The metadata beside a file of ratings or reviews, where there is some."""
+    about = path.name.partition(".")[0].removeprefix("ratings_").removeprefix("reviews_")
+    meta = path.with_name(f"meta_{about}.csv")
+    return meta if meta.exists() else None
+
+
+def _categories(path: Path, bad: BadRows) -> dict[str, list[str]]:
+    table = read_csv(path, {"item": Field("Product ID", "text"), "tag": Field("Category", "text", ("",))}, bad)
+    return {
+        item: [] if tag is None else [tag] for item, tag in zip(table["item"].to_pylist(), table["tag"].to_pylist(), strict=True)
     }
 
 

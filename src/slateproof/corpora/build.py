@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from slateproof.corpora.columns import Bools, Coded, Codes, Floats, Ids, Ints
-from slateproof.corpora.corpus import Corpus, Filter, Items
+from slateproof.corpora.corpus import FIRST_TAG, Corpus, Filter, Items
 from slateproof.corpora.difficulty import difficulty
 from slateproof.errors import InvalidInput
 
 __all__ = ["Raw", "build", "check_count", "check_threshold"]
+
+NO_TAGS = "every item is its own: there are no tags"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +68,8 @@ def build(
     min_user: int = 1,
     min_item: int = 1,
     tags: Mapping[Any, Iterable[str]] | None = None,
+    skills: Mapping[Any, str] | None = None,
+    skill_rule: str = FIRST_TAG,
     given: Mapping[Any, float] | None = None,
     bad_rows: int = 0,
     synthetic: bool = False,
@@ -73,7 +77,8 @@ def build(
     """The corpus of ``raw``. Users and items without a row left are dropped from the tables.
 
     ``min_user`` and ``min_item`` are minimum numbers of rows, applied together until both hold. ``tags`` maps item ids to tag
-    names; ``given`` maps item ids to difficulties and replaces the rule.
+    names, and ``skills`` to the tag that is the item's skill (default: the first one listed); ``given`` maps item ids to
+    difficulties and replaces the rule.
     """
     raw = _minimum_counts(raw, check_count(min_user, "min_user"), check_count(min_item, "min_item"))
     if raw.user.size == 0:
@@ -91,11 +96,11 @@ def build(
         hard = difficulty(difficulty_rule, item, response, positive, item_ids.size)
     else:
         hard = np.array([given[i] for i in item_ids.tolist()], np.float64)
-    starts, codes, names = _tags(item_ids, tags or {})
-    items = Items(item_ids, hard, np.bincount(item, minlength=item_ids.size), starts, codes, names)
+    starts, codes, names, skill = _tags(item_ids, tags or {}, skills)
+    items = Items(item_ids, hard, np.bincount(item, minlength=item_ids.size), starts, codes, names, skill)
     return Corpus(
         name, user, item, response, positive, time, user_ids, items, filters, difficulty_rule, positive_rule, licence, bad_rows,
-        synthetic,
+        synthetic, skill_rule if names else NO_TAGS,
     )  # fmt: skip
 
 
@@ -156,11 +161,16 @@ def _order(user: Codes, time: Ints | Floats | None) -> Ints | None:
     return np.lexsort((time, user))
 
 
-def _tags(ids: Ids, tags: Mapping[Any, Iterable[str]]) -> tuple[Ints, Codes, tuple[str, ...]]:
-    """CSR of the tags: starts, codes, names; names sorted by code point."""
-    per_item = [sorted(set(tags.get(i, ()))) for i in ids.tolist()]
+def _tags(
+    ids: Ids, tags: Mapping[Any, Iterable[str]], skills: Mapping[Any, str] | None
+) -> tuple[Ints, Codes, tuple[str, ...], Codes]:
+    """CSR of the tags: starts, codes, names, sorted by code point; and the code of each item's skill, -1 where it has none."""
+    listed = [list(tags.get(i, ())) for i in ids.tolist()]
+    per_item = [sorted(set(row)) for row in listed]
     names = tuple(sorted({tag for row in per_item for tag in row}))
     code = {tag: c for c, tag in enumerate(names)}
     starts = np.zeros(ids.size + 1, np.int64)
     np.cumsum([len(row) for row in per_item], out=starts[1:])
-    return starts, np.array([code[tag] for row in per_item for tag in row], np.int32), names
+    first = [row[0] if row else "" for row in listed] if skills is None else [skills.get(i, "") for i in ids.tolist()]
+    skill = np.array([code.get(tag, -1) for tag in first], np.int32)
+    return starts, np.array([code[tag] for row in per_item for tag in row], np.int32), names, skill

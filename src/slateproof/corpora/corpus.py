@@ -13,7 +13,9 @@ from slateproof.corpora.description import Description, describe
 from slateproof.corpora.split import SEED, Split, split_users
 from slateproof.errors import InvalidInput
 
-__all__ = ["Corpus", "Filter", "Items"]
+__all__ = ["FIRST_TAG", "Corpus", "Filter", "Items"]
+
+FIRST_TAG = "the item's first tag, as listed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,8 @@ class Filter:
 class Items:
     """The item catalogue, in code order: ids, ``difficulty`` d(i) in [0, 1], ``count`` of interactions, and tags.
 
-    The tags of item i are ``tag_names[t]`` for t in ``tag_codes[tag_starts[i]:tag_starts[i + 1]]``, sorted and without repeats.
+    The tags of item i are ``tag_names[t]`` for t in ``tag_codes[tag_starts[i]:tag_starts[i + 1]]``, sorted and without repeats;
+    ``skill[i]`` is the one of them (its t) that knowledge tracing takes for what the item exercises, or -1 where it has none.
 
     Scope: none.
     """
@@ -52,9 +55,10 @@ class Items:
     tag_starts: Ints
     tag_codes: Codes
     tag_names: tuple[str, ...]
+    skill: Codes
 
     def __post_init__(self) -> None:
-        for column in (self.ids, self.difficulty, self.count, self.tag_starts, self.tag_codes):
+        for column in (self.ids, self.difficulty, self.count, self.tag_starts, self.tag_codes, self.skill):
             frozen(column)
 
     def __len__(self) -> int:
@@ -80,8 +84,9 @@ class Corpus:
     ``user`` and ``item`` are codes into ``user_ids`` and ``items.ids``; ``response`` is the value as published (a score, a
     rating, 0 or 1); ``positive`` is that response as yes or no (a correct answer, a liked item); ``time`` is the
     publisher's clock, or None. ``filters`` names every rule that rows had to pass, ``bad_rows`` counts malformed rows that
-    were left out because ``max_bad_rows`` allowed it. ``synthetic`` corpora say so in every description. ``digest`` is the
-    SHA-256 over the exact bytes of every column, the ids, the tags, the name and the synthetic flag.
+    were left out because ``max_bad_rows`` allowed it. ``synthetic`` corpora say so in every description. ``skill_rule`` says how
+    ``items.skill`` was chosen. ``digest`` is the SHA-256 over the exact bytes of every column, the ids, the tags, the name and the
+    synthetic flag; which tag is the skill is no part of it, and a model that uses skills keeps them in its file.
 
     Scope: none; data carries no claim.
     """
@@ -100,6 +105,7 @@ class Corpus:
     licence: str
     bad_rows: int = 0
     synthetic: bool = False
+    skill_rule: str = FIRST_TAG
     digest: str = field(init=False)
     user_starts: Ints = field(init=False)
 

@@ -64,6 +64,7 @@ def describe(corpus: Corpus) -> Description:
         "difficulty rule": f"{corpus.difficulty_rule}: {RULES[corpus.difficulty_rule]}",
         "difficulty range": [round(float(d.min()), 4), round(float(d.mean()), 4), round(float(d.max()), 4)],
         "tags": len(corpus.items.tag_names),
+        "skill of an item": corpus.skill_rule,
         "time": "none" if corpus.time is None else "yes",
         "malformed rows left out": corpus.bad_rows,
         "licence": corpus.licence,

@@ -1,7 +1,7 @@
 """EdNet, from Riiid's own folders: one small CSV per user (KT1, KT2, KT4) and ``contents/questions.csv``.
 
 Three hundred thousand files of a few kilobytes are read in groups: their bytes are joined under one header and parsed at once,
-and what is kept of a row is 21 bytes (user, item, correct, time). A group that is not well formed is read again file by file,
+and what is kept of a row is 17 bytes (user, item, correct, time). A group that is not well formed is read again file by file,
 so that an error names the file and the row.
 
 Scope: none; the difficulties are computed from students' answers.
@@ -28,9 +28,11 @@ from slateproof.corpora.difficulty import DifficultyRule
 from slateproof.corpora.fields import Field
 from slateproof.errors import InvalidInput
 
-__all__ = ["LICENCE", "Questions", "load_ednet", "read_questions"]
+__all__ = ["LICENCE", "SKILL_RULE", "Questions", "load_ednet", "read_questions"]
 
 LICENCE = "EdNet: CC BY-NC 4.0, research use (Choi et al. 2020)"
+
+SKILL_RULE = "the first skill the publisher lists; the part where it lists none"
 
 _GROUP = 16 << 20
 _USER = re.compile(r"u[0-9]+\.csv")
@@ -48,12 +50,15 @@ _ACTIONS = {
 class Questions:
     """``questions.csv``: the id, the right answer and the tags (part and skills) of each question, in file order.
 
+    ``skills`` holds the first skill that the publisher lists for a question, or its part where it lists none.
+
     Scope: none.
     """
 
     ids: tuple[str, ...]
     answers: tuple[str, ...]
     tags: dict[str, list[str]]
+    skills: dict[str, str]
 
 
 @dataclass(slots=True)
@@ -83,6 +88,7 @@ def load_ednet(
 
     KT1 rows are answers; of KT2 and KT4 the rows with action_type ``respond`` are. ``positive`` is answer = correct_answer,
     ``response`` is that as 0 or 1, ``time`` in milliseconds as published, the tags are the part (``part 5``) and the skills.
+    The skill is the first that the publisher lists, or the part where it lists none.
     ``max_users`` reads the first so many files by user number.
     """
     folder = Path(folder)
@@ -129,6 +135,8 @@ def load_ednet(
         min_user=min_user,
         min_item=min_item,
         tags=questions.tags,
+        skills=questions.skills,
+        skill_rule=SKILL_RULE,
         bad_rows=bad.count,
     )
 
@@ -146,12 +154,14 @@ def read_questions(path: Path, bad: BadRows) -> Questions:
         bad,
     )
     tags: dict[str, list[str]] = {}
+    first: dict[str, str] = {}
     for row in table.to_pylist():
         if row["id"] in tags:
             raise InvalidInput("question_id", "must not stand twice", row["id"], where=path.name)
-        skills = [tag for tag in (row["tags"] or "").split(";") if tag not in ("", "-1")]
-        tags[row["id"]] = [f"part {row['part']}", *(f"skill {tag}" for tag in skills)]
-    return Questions(tuple(table["id"].to_pylist()), tuple(table["answer"].to_pylist()), tags)
+        part = f"part {row['part']}"
+        skills = [f"skill {tag}" for tag in (row["tags"] or "").split(";") if tag not in ("", "-1")]
+        tags[row["id"]], first[row["id"]] = [part, *skills], (skills or [part])[0]
+    return Questions(tuple(table["id"].to_pylist()), tuple(table["answer"].to_pylist()), tags, first)
 
 
 def _user_files(folder: Path) -> list[Path]:

@@ -41,7 +41,7 @@ def load_oulad(
     """``studentAssessment.csv`` and ``assessments.csv`` of ``folder``: rows with a score.
 
     ``response`` is the score (0 to 100), ``positive`` is score >= ``pass_mark``, ``time`` the day of submission relative to the
-    start of the course, the tags are the module and the kind of assessment (TMA, CMA, Exam).
+    start of the course, the tags are the module (which is the skill) and the kind of assessment (TMA, CMA, Exam).
     """
     folder = Path(folder)
     bad = BadRows(max_bad_rows)
@@ -72,6 +72,7 @@ def load_oulad(
         min_user=min_user,
         min_item=min_item,
         tags=tags,
+        skill_rule="the module",
         bad_rows=bad.count,
     )
 

@@ -18,7 +18,7 @@ from slateproof.corpora.badrows import BadRows
 from slateproof.corpora.build import Raw, build, check_count
 from slateproof.corpora.columns import Ints
 from slateproof.corpora.corpus import Corpus
-from slateproof.corpora.ednet import LICENCE, read_questions
+from slateproof.corpora.ednet import LICENCE, SKILL_RULE, read_questions
 from slateproof.corpora.synthetic import answers, counts_per_user, draw_items, rasch_difficulties
 from slateproof.errors import InvalidInput
 
@@ -61,6 +61,8 @@ def load_surrogate(
         difficulty_rule="success-rescaled",
         positive_rule="answer is right (simulated)",
         tags=table.tags,
+        skills=table.skills,
+        skill_rule=SKILL_RULE,
         synthetic=True,
     )
 

@@ -5,6 +5,7 @@ Scope: none.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from slateproof.corpora.parquetfile import read_parquet
 from slateproof.errors import InvalidInput
 
 __all__ = ["load_table"]
+
+SKILL_RULE = "the tag that most of the item's rows name first"
 
 
 def load_table(
@@ -49,6 +52,7 @@ def load_table(
     ``response`` holds numbers, or true/false. It counts as positive at ``positive_at`` and above; without ``positive_at`` every
     response must be 0 or 1. ``time`` holds numbers or ISO 8601 times (kept as microseconds); rows of one user are put into time
     order, or stay in file order without it. ``tags`` holds texts split at ``tag_separator``; an item has all tags of its rows.
+    Its skill is the tag that most of its rows name first (of equally many the one that sorts first).
     ``difficulty_column`` gives d(i) in [0, 1] and must be the same in all rows of an item; without it d follows ``difficulty``.
     A CSV id column becomes integers when every id is spelled like one, and stays text otherwise.
     """
@@ -78,6 +82,7 @@ def load_table(
         positive,
         table["time"].to_numpy() if time else None,
     )
+    tagged, skills = _tags(raw, table["tags"], tag_separator) if tags else ({}, {})
     return build(
         raw,
         name=name or path.name.removesuffix(".gz").removesuffix(kind),
@@ -86,7 +91,9 @@ def load_table(
         positive_rule=rule,
         min_user=min_user,
         min_item=min_item,
-        tags=_tags(raw, table["tags"], tag_separator) if tags else None,
+        tags=tagged,
+        skills=skills,
+        skill_rule=SKILL_RULE,
         given=_given(raw, table["difficulty"].to_numpy(), str(difficulty_column)) if difficulty_column else None,
         bad_rows=bad.count,
     )
@@ -115,15 +122,20 @@ def _positive(responses: Floats, positive_at: float | None, column: str) -> tupl
     return responses == 1.0, f"{column} = 1"
 
 
-def _tags(raw: Raw, column: pa.ChunkedArray, separator: str) -> dict[Any, set[str]]:
+def _tags(raw: Raw, column: pa.ChunkedArray, separator: str) -> tuple[dict[Any, set[str]], dict[Any, str]]:
+    """All tags of every item, and its skill."""
     codes, names = encode(column.cast(pa.string()).fill_null(""))
-    pairs = np.unique(raw.item.astype(np.int64) * len(names) + codes)
+    pairs, rows = np.unique(raw.item.astype(np.int64) * len(names) + codes, return_counts=True)
     ids = raw.item_ids.tolist()
     out: dict[Any, set[str]] = {}
-    for pair in pairs.tolist():
+    votes: dict[Any, Counter[str]] = {}
+    for pair, count in zip(pairs.tolist(), rows.tolist(), strict=True):
         item, text = divmod(pair, len(names))
-        out.setdefault(ids[item], set()).update(tag for tag in str(names[text]).split(separator) if tag)
-    return out
+        tags = [tag for tag in str(names[text]).split(separator) if tag]
+        out.setdefault(ids[item], set()).update(tags)
+        if tags:
+            votes.setdefault(ids[item], Counter())[tags[0]] += count
+    return out, {item: min(vote, key=lambda tag: (-vote[tag], tag)) for item, vote in votes.items()}
 
 
 def _given(raw: Raw, column: Floats, name: str) -> dict[Any, float]:

@@ -1,7 +1,7 @@
 """Bayesian knowledge tracing (Corbett and Anderson 1995): a hidden mastered/not mastered per learner and skill.
 
 P(correct) = L (1 - slip) + (1 - L) guess; after an answer L becomes its posterior, and then L + (1 - L) transit. Nothing is
-forgotten. The skill of an item is its first tag, or the item itself where the corpus has no tags.
+forgotten. The skill of an item is the corpus' ``items.skill``, or the item itself where no item has one.
 
 Scope: non-private; a scorer-interface comparator, as in the paper.
 """
@@ -68,14 +68,13 @@ class BKT:
 
 
 def skills(corpus: Corpus) -> tuple[Ints, int]:
-    """The skill code of every item and the number of skills; items without a tag share one more where others have some."""
+    """The skill of every item, numbered from 0, and how many there are; items without one share one more where others have some."""
     items = corpus.items
-    if not items.tag_names:
+    if (items.skill < 0).all():
         return np.arange(len(items), dtype=np.int64), len(items)
-    tagged = np.diff(items.tag_starts) > 0
-    first = np.full(len(items), len(items.tag_names), np.int64)
-    first[tagged] = items.tag_codes[items.tag_starts[:-1][tagged]]
-    return first, len(items.tag_names) + (0 if tagged.all() else 1)
+    chosen = np.where(items.skill < 0, len(items.tag_names), items.skill)
+    used, skill = np.unique(chosen, return_inverse=True)
+    return skill.astype(np.int64), int(used.size)
 
 
 class BKTScorer(StoredScorer):

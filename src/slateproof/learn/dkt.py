@@ -3,7 +3,7 @@
     x_t = E[k_t + r_t K] + (2 r_t - 1) G[i_t],    (h_t, c_t) = LSTM(x_t, h_{t-1}, c_{t-1})
     logit P(item i correct next) = h_t . V[k_i] + a[k_i] + b[i]
 
-with the skill k of an item (its first tag, or the item itself), the answer r in {0, 1} and K skills. The published model has E, V
+with the skill k of an item (see ``bkt``), the answer r in {0, 1} and K skills. The published model has E, V
 and a only: all items of a skill then share one score, which orders no pool. G and b are the *item terms*; ``item_terms`` False is
 the published model.
 

@@ -32,7 +32,8 @@ from slateproof.privacy import Ledger
 
 __all__ = ["FORMAT", "Model", "check_corpus", "pack", "package_versions", "read", "read_for", "unpack", "write"]
 
-FORMAT = 1
+FORMAT = 2
+"""Raised whenever older files lack something that the code reads: 2 added the scale of the two-tower's scores."""
 
 _BROKEN = (
     *(zipfile.BadZipFile, zlib.error, struct.error, ValueError, OSError, EOFError, KeyError, IndexError),

@@ -17,7 +17,7 @@ from slateproof.corpora import Corpus
 from slateproof.errors import InvalidInput
 from slateproof.learn.checks import check_seed, check_whole
 from slateproof.learn.protocol import Progress
-from slateproof.learn.two_tower_config import LOSSES, Online
+from slateproof.learn.two_tower_config import LOSSES, SCALES, Online
 from slateproof.learn.two_tower_data import Log, gather, log_of, on_device
 from slateproof.learn.two_tower_model import Facts, Towers, facts_of, item_vectors, logits
 from slateproof.learn.two_tower_scorer import TwoTowerScorer
@@ -90,7 +90,7 @@ class TwoTower:
             start = bootstrap_heads(vectors, item, residual, np.asarray(train.user), self.heads, self.ridge, rng)
         return TwoTowerScorer(
             model, vectors, jnp.asarray(start, jnp.float32), Online(self.widths, self.online_rate), seed, corpus.digest,
-            corpus.label, name=self.name,
+            corpus.label, name=self.name, scale=SCALES[self.loss],
         )  # fmt: skip
 
 

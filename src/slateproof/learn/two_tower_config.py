@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from slateproof.errors import InvalidInput
 from slateproof.types.columns import finite_scalar
 
-__all__ = ["LOSSES", "WIDTHS", "Online"]
+__all__ = ["LOSSES", "SCALES", "WIDTHS", "Online"]
 
 LOSSES = ("pointwise", "pairwise")
+SCALES = {"pointwise": "logit", "pairwise": "none"}
+"""What the scores of each loss are: a pairwise loss leaves their level open."""
 WIDTHS = ("ridge", "bootstrap")
 
 

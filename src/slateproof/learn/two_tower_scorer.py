@@ -59,6 +59,7 @@ class Sessions(NamedTuple):
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoTowerScorer:
     """See the module. ``vectors`` (I, W) are the unit item vectors, ``start`` is a session's ``last`` before its first round.
+    ``scale`` is "logit" after a pointwise loss; a pairwise one fixes no level, so that scores are an order only: "none".
 
     Scope: that of its ledger.
     """
@@ -72,6 +73,7 @@ class TwoTowerScorer:
     corpus_label: str
     ledger: Ledger | None = None
     name: str = "two-tower"
+    scale: str = "logit"
 
     @property
     def similarity_vectors(self) -> Floats:
@@ -117,7 +119,7 @@ class TwoTowerScorer:
         arrays = {f"model.{name}": np.asarray(value) for name, value in _leaves(self.model).items()}
         arrays |= {"vectors": np.asarray(self.vectors), "start": np.asarray(self.start)}
         versions = package_versions(*PACKAGES)
-        config = {"online": asdict(self.online), "name": self.name}
+        config = {"online": asdict(self.online), "name": self.name, "scale": self.scale}
         write(path, Model("two-tower", config, self.seed, self.corpus_digest, self.corpus_label, arrays, self.ledger, versions))
 
     @classmethod
@@ -128,6 +130,7 @@ class TwoTowerScorer:
         return cls(
             Towers(**leaves), jnp.asarray(held.arrays["vectors"]), jnp.asarray(held.arrays["start"]),
             Online(**held.config["online"]), held.seed, held.corpus_digest, held.corpus_label, held.ledger, held.config["name"],
+            held.config["scale"],
         )  # fmt: skip
 
     def _check_sessions(self, session: Sessions, context: Context) -> None:

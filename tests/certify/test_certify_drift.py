@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -107,11 +108,21 @@ def test_accepted_items_only():
     assert drift.mean_target(first, first.ids[:2]) == pytest.approx(first.pool.targets[first.indices[:2]].mean())
 
 
+def leap(slates):
+    """The same rounds with one state and lever, and targets at both ends."""
+    state = slates[0].state
+    return [replace(slate, state=state, levers=slates[0].levers, target=float(t % 2)) for t, slate in enumerate(slates)]
+
+
 def test_missing_premises_are_refused():
     slates, attempts = rounds("window", 2)
     false_attempts = [n + 50 for n in attempts]
     cases = [
         (lambda: drift.check(slates[:1]), "slates"),
+        (lambda: drift.check(slates[0]), "slates"),
+        (lambda: drift.check([slates[0], "x"]), "slates"),
+        # Knowledge and levers keep their bounds, and yet the target does not follow from them.
+        (lambda: drift.check(leap(slates), attempts=[9] * len(slates), max_shift=0.22), "target"),
         (lambda: drift.check(slates, attempts=attempts), "attempts"),
         (lambda: drift.check(slates, max_shift=0.2), "attempts"),
         (lambda: drift.check(slates, attempts=attempts[:2], max_shift=0.22), "attempts"),

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from certify_builders import random_slate, rational_slate, select_again, top_slate
+from certify_builders import random_pool, random_slate, rational_slate, select_again, top_slate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -253,7 +253,14 @@ def test_rates_stand_side_by_side():
         (lambda c: c.holds([0.0] * 12, novelty=[math.inf] * 12), "novelty"),
         (lambda c: c.witness(0.0), "radius"),
         (lambda c: c.witness(c.radius * 0.5), "radius"),
+        (lambda c: c.witness("x"), "radius"),
+        (lambda c: c.witness(True), "radius"),
+        (lambda c: c.witness(math.nan), "radius"),
         (lambda c: c.item_radii("nobody"), "id"),
+        (lambda c: c.item_radii([1]), "id"),
+        (lambda c: c.item_radii(True), "id"),
+        (lambda c: c.flip_bound(1.0, anchor_weight=2.0), "anchor_weight"),
+        (lambda c: c.set_flip_probability(1.0, tolerance=-1.0), "tolerance"),
         (lambda c: c.flip_bound(0.0), "sigma"),
         (lambda c: c.flip_union(-1.0), "sigma"),
         (lambda c: c.flip_union([1.0]), "sigma"),
@@ -341,3 +348,75 @@ def test_a_replayed_selector_gives_the_same_certificate():
     first = certify(TopKSelector().select(pool, Levers(size=2), State()))
     second = certify(TopKSelector().select(Pool(ids=[1, 2, 3], scores=[0.5, 0.3, 0.1]), Levers(size=2), State()))
     assert (first.margin, first.radius) == (second.margin, second.radius)
+
+
+@settings(max_examples=200)
+@given(
+    seed=st.integers(0, 10_000), kind=st.sampled_from(["vectors", "matrix", "tags", "none"]), dis=st.sampled_from(["max", "mean"]),
+    parts=st.tuples(*[st.floats(-1.0, 1.0)] * 3), size=st.floats(0.0, 1.2), shown=st.integers(0, 4),
+)  # fmt: skip
+def test_what_holds_with_moving_bonuses_and_novelty_stays(seed, kind, dis, parts, size, shown):
+    """Scores, target value, exploration and memory move together: certified only where float and rational slates both stay."""
+    slate, selector = clear_slate(seed, kind, dis)
+    cert, pool, rng = certify(slate), slate.pool, np.random.default_rng(seed + 1)
+    reach = size * cert.radius
+    state = State(knowledge=0.5 + 0.3 * reach * parts[0], shown=tuple(pool.ids[:shown]))
+    levers = Levers(0.1, 0.4 + 0.3 * reach * parts[1], slate.levers.diversity, slate.levers.size)
+    other = pool.scores + rng.uniform(-1, 1, pool.size) * reach * abs(parts[2])
+    moved = selector.select(pool.with_scores(other), levers, state)
+    bonuses, novelty = bonuses_of(moved)
+    if cert.holds(other, bonuses=bonuses, novelty=novelty):
+        assert moved.ids == slate.ids
+        assert rational_slate(moved, other) == slate.ids
+
+
+def clear_slate(seed, kind, dis):
+    """Scores far enough apart that bonuses and novelty may move within the margin."""
+    rng = np.random.default_rng(seed)
+    pool = random_pool(rng, 7, kind)
+    pool = pool.with_scores(rng.permutation(np.linspace(0.0, 4.0, 7)) + rng.normal(0, 0.05, 7))
+    selector = GreedySelector(target_gain=0.2, window=0.3, novelty=0.02, dissimilarity=dis)
+    return selector.select(pool, Levers(0.1, 0.4, 0.2, 3), State(knowledge=0.5, shown=tuple(pool.ids[:2]))), selector
+
+
+def bonuses_of(slate):
+    """(b, n) of a slate, as a caller would compute them."""
+    pool, rule = slate.pool, slate.rule
+    prox = 1 - np.minimum(1, (pool.targets - slate.target) ** 2 / rule.window**2)
+    novel = np.array([0.0 if i in slate.state.shown_set else rule.novelty for i in pool.ids])
+    return rule.target_gain * prox + slate.levers.exploration * pool.widths, novel
+
+
+def test_moving_bonuses_are_certified_often_enough_to_matter():
+    held = changed = 0
+    for seed in range(60):
+        slate, selector = clear_slate(seed, "vectors", "max")
+        cert, pool = certify(slate), slate.pool
+        for size in (0.3, 20.0):
+            state = State(knowledge=min(1.0, 0.5 + 0.3 * size * cert.radius), shown=tuple(pool.ids[:3]))
+            moved = selector.select(pool, Levers(0.1, 0.4 + size * cert.radius, 0.2, 3), state)
+            bonuses, novelty = bonuses_of(moved)
+            held += bool(cert.holds(pool.scores, bonuses=bonuses, novelty=novelty))
+            changed += moved.ids != slate.ids
+    assert held > 20
+    assert changed > 5
+
+
+@settings(max_examples=150)
+@given(seed=st.integers(0, 10_000), steps=st.integers(-3, 3), adversarial=st.booleans(), shift=st.sampled_from([0.0, 1e6]))
+def test_top_k_holds_only_what_stays_in_rational_arithmetic(seed, steps, adversarial, shift):
+    scores = np.random.default_rng(seed).normal(0.0, 0.5, 7) + shift
+    slate = top_slate(scores, 3)
+    cert = certify(slate)
+    direction = np.sign(np.random.default_rng(seed + 1).standard_normal(7))
+    if adversarial:
+        direction = np.sign(cert.witness())
+    radius = cert.radius
+    for _ in range(abs(steps)):
+        radius = np.nextafter(radius, np.inf if steps > 0 else -np.inf)
+    other = scores + direction * radius
+    moved = max(abs(Fraction(float(a)) - Fraction(float(b))) for a, b in zip(other, scores, strict=True))
+    same = tuple(sorted(range(7), key=lambda i: (-Fraction(float(other[i])), i))[:3]) == slate.ids
+    assert same == (select_again(slate, other).ids == slate.ids) == cert.exact(other)
+    if cert.holds(other) or moved < Fraction(cert.radius):
+        assert same

@@ -8,11 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from certify_builders import random_slate, window_slate
+from certify_builders import random_pool, random_slate, window_slate
 
-from slateproof.certify import certificates, certify, from_margins, plan, topk
+from slateproof.certify import certificates, certify, flip_probabilities, from_margins, plan, topk
 from slateproof.errors import InvalidInput
-from slateproof.types import Pool
+from slateproof.select import GreedySelector
+from slateproof.types import Levers, Pool, PoolBatch, State
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -70,8 +71,17 @@ def test_sizes_show_how_k_matters():
 
 def test_quantiles_live_with_infinity():
     assert plan.quantiles([3.0, 1.0, 2.0, math.inf], (0.0, 0.5, 0.75, 1.0)) == {0.0: 1.0, 0.5: 2.0, 0.75: 3.0, 1.0: math.inf}
-    with pytest.raises(InvalidInput, match="values"):
-        plan.quantiles([])
+    assert plan.quantiles(np.arange(1.0, 21.0), 0.05) == {0.05: 1.0}
+    for values, at, field in [
+        ([], 0.5, "values"),
+        ("x", 0.5, "values"),
+        ([1.0], [2.0], "at"),
+        ([1.0], "x", "at"),
+        ([1.0], [math.nan], "at"),
+    ]:
+        with pytest.raises(InvalidInput) as caught:
+            plan.quantiles(values, at)
+        assert caught.value.field == field
 
 
 def test_slates_are_planned_with_their_estimate():
@@ -148,5 +158,88 @@ def test_table_from_margins_says_what_is_missing():
         from_margins([[1.0]], [0.3, 0.3], [12], 0.1)
 
 
+@pytest.mark.parametrize(
+    ("margins", "items", "more", "field"),
+    [
+        ([[]], [12], {}, "margins"),
+        ([["a"]], [12], {}, "margins"),
+        ([[math.nan]], [12], {}, "margins"),
+        ([1.0], [12], {}, "margins"),
+        ([[1.0]], ["a"], {}, "items"),
+        ([[1.0]], [-5], {}, "items"),
+        ([[1.0, 1.0]], [1], {}, "items"),
+        ([[1.0]], [12], {"similarity": -1.0}, "similarity"),
+        ([[1.0]], [12], {"similarity_error": math.nan}, "similarity_error"),
+        ([[1.0]], [12], {"novelty": [0.1, 0.1]}, "novelty"),
+        ([[1.0]], [12], {"max_flip": 1.0}, "max_flip"),
+    ],
+)
+def test_from_margins_refuses(margins, items, more, field):
+    with pytest.raises(InvalidInput) as caught:
+        from_margins(margins, 0.3, items, 0.1, **more)
+    assert caught.value.field == field
+
+
+def test_the_table_has_the_set_and_the_level_that_were_asked_for():
+    slates = [random_slate(seed) for seed in range(6)]
+    table = certificates(slates, 0.02, max_flip=0.3, set_flips=lambda place: place != 2)
+    for place, (row, slate) in enumerate(zip(table.rows, slates, strict=True)):
+        want = None if place == 2 else float(certify(slate).set_flip_probability(0.02))
+        assert row["set_flip_probability"] == want
+    assert table.summary["max_flip"] == 0.3
+    assert table.summary["flip_probability_at_most"] == np.mean([row["flip_probability"] <= 0.3 for row in table.rows])
+    assert len(table.to_csv().splitlines()) == 7
+    assert table.to_svg().count("<path") == 5
+
+
+def test_scpo_rounds_that_could_exhaust_the_budget_are_named():
+    free, bound = window_slate(1), window_slate(1, node_budget=window_slate(1).steps.nodes)
+    assert not any("search under the other scores" in note for note in certificates([free], 0.1).notes)
+    assert any("in 1 SCPO rounds they hold where the search" in note for note in certificates([free, bound], 0.1).notes)
+
+
 def test_an_empty_log_has_an_empty_table():
     assert certificates([], 0.1).summary["rounds"] == 0
+
+
+def test_many_slates_at_once_are_the_slates_one_by_one():
+    pools = [random_pool(np.random.default_rng(s), 12) for s in range(9)]
+    batch = GreedySelector().select_batch(PoolBatch.of(pools), Levers(0.1, 0.4, 0.3, 3), State())
+    want = [certify(slate).flip_probability(0.02, anchor_weight=0.5) for slate in batch]
+    for threads in (1, 3):
+        found = flip_probabilities(batch, 0.02, anchor_weight=0.5, threads=threads)
+        assert found.probability.tolist() == [float(one) for one in want]
+        assert found.error.tolist() == [one.error for one in want]
+    listed = flip_probabilities([certify(slate) for slate in batch], [0.01 * (b + 1) for b in range(9)])
+    assert listed.probability[4] == certify(batch[4]).flip_probability(0.05)
+    assert plan.quantiles(found.probability, 1.0)[1.0] == found.probability.max()
+
+
+def test_planning_many_slates_keeps_each():
+    slates = [random_slate(seed) for seed in range(5)]
+    weights = plan.slate_anchor_weight(slates, 0.05, max_flip=0.1)
+    assert weights.tolist() == [plan.slate_anchor_weight(certify(slate), 0.05, max_flip=0.1) for slate in slates]
+    sigmas = plan.slate_sigma(slates, max_flip=0.1, threads=1)
+    assert sigmas.tolist() == [plan.slate_sigma(slate, max_flip=0.1) for slate in slates]
+    level = plan.quantiles(weights, 0.8)[0.8]
+    assert (flip_probabilities(slates, 0.05, anchor_weight=level).probability <= 0.1).sum() >= 4
+
+
+@pytest.mark.parametrize(
+    ("call", "field"),
+    [
+        (lambda: flip_probabilities([window_slate(1)], 0.1), "slates"),
+        (lambda: flip_probabilities([random_slate(1), "x"], 0.1), "slates"),
+        (lambda: flip_probabilities(random_slate(1), 0.1), "slates"),
+        (lambda: flip_probabilities(3, 0.1), "slates"),
+        (lambda: flip_probabilities([random_slate(1)], [0.1, 0.2]), "sigma"),
+        (lambda: flip_probabilities([random_slate(1)], np.ones(12)), "sigma"),
+        (lambda: flip_probabilities([random_slate(1)], 0.1, threads=0), "threads"),
+        (lambda: flip_probabilities([random_slate(1)], 0.1, points=1), "points"),
+        (lambda: plan.slate_sigma([window_slate(1)], max_flip=0.1), "slates"),
+    ],
+)
+def test_many_refuse(call, field):
+    with pytest.raises(InvalidInput) as caught:
+        call()
+    assert caught.value.field == field

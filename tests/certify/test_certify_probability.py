@@ -153,6 +153,10 @@ def test_corollary_sub_gaussian_greedy_by_hand():
     assert cert.flip_bound(sigma) == pytest.approx(want, rel=1e-9)
     assert cert.flip_bound(sigma) >= want
     assert cert.flip_bound(1e6) == pytest.approx(24.0)
+    # With an anchor sigma arrives as (1-w) sigma.
+    assert cert.flip_bound(4 * sigma, anchor_weight=0.75) == pytest.approx(want, rel=1e-9)
+    assert cert.flip_bound(4 * sigma, anchor_weight=0.75) >= cert.flip_bound(sigma)
+    assert cert.flip_bound(sigma, anchor_weight=1.0) == 0.0
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
-from certify_builders import random_pool, random_slate, window_slate
+from certify_builders import random_pool, random_slate, rational_similarity, window_slate
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from slateproof.certify import SetCertificate, certify
 from slateproof.certify.certificate import Certificate
-from slateproof.certify.setbounds import largest_search
+from slateproof.certify.setbounds import feasible_of, largest_search
 from slateproof.errors import InvalidInput
 from slateproof.select.scpo import choose_set
 from slateproof.types import Levers, Pool, Rule, Slate, State, unit
@@ -228,3 +231,56 @@ def test_the_wrong_certificate_is_refused():
         Certificate.of(window_slate(1))
     with pytest.raises(InvalidInput, match="novelty: does not enter a window slate"):
         certify(window_slate(1)).movement([0.0] * 12, novelty=[0.0] * 12)
+
+
+def rational_choice(slate, scores):
+    """The SCPO slate with every operation exact, by enumeration; feasibility as the selector decides it."""
+    pool, rule, levers = slate.pool, slate.rule, slate.levers
+    gain, window, lam, m = Fraction(rule.target_gain), Fraction(rule.window), Fraction(levers.diversity), Fraction(slate.target)
+    shaped = {}
+    for i in feasible_of(slate).tolist():
+        prox = 1 - min(Fraction(1), ((Fraction(float(pool.targets[i])) - m) / window) ** 2)
+        shaped[i] = Fraction(float(scores[i])) + gain * prox + Fraction(levers.exploration) * Fraction(float(pool.widths[i]))
+
+    def value(chosen):
+        alike = [rational_similarity(pool, i, j) for i, j in itertools.combinations(chosen, 2)]
+        return (1 - lam) * sum(shaped[i] for i in chosen) - lam * max(alike, default=Fraction(0))
+
+    sets = itertools.combinations(sorted(shaped, key=lambda i: pool.rank[i]), levers.size)
+    best = max(sets, key=lambda chosen: (value(chosen), [-int(pool.rank[i]) for i in chosen]))
+    return tuple(pool.ids[i] for i in sorted(best, key=lambda i: (-shaped[i], pool.rank[i])))
+
+
+@settings(max_examples=120)
+@given(
+    seed=st.integers(0, 10_000), diversity=st.sampled_from([0.0, 0.3, 0.9]), steps=st.integers(-3, 3), adversarial=st.booleans(),
+    size=st.sampled_from([0.5, 1.0]), shift=st.sampled_from([0.0, 1e6]),
+)  # fmt: skip
+def test_holds_is_never_true_by_rounding(seed, diversity, steps, adversarial, size, shift):
+    slate = window_slate(seed, n=7, k=3, diversity=diversity)
+    if shift:
+        pool = slate.pool.with_scores(slate.pool.scores + shift)
+        slate = Slate(pool, slate.levers, State(), slate.rule, 0.6, choose_set(pool, slate.rule, slate.levers, 0.6))
+    cert, scores = certify(slate), slate.pool.scores
+    if cert.radius in (0.0, math.inf):
+        return
+    direction = np.sign(np.random.default_rng(seed).standard_normal(7))
+    if adversarial:
+        direction = np.full(7, 1.0)
+        direction[slate.indices] = -1.0
+    radius = size * cert.radius
+    for _ in range(abs(steps)):
+        radius = np.nextafter(radius, np.inf if steps > 0 else -np.inf)
+    other = scores + direction * radius
+    moved = max(abs(Fraction(float(a)) - Fraction(float(b))) for a, b in zip(other, scores, strict=True))
+    if cert.holds(other) or moved < Fraction(cert.radius):
+        assert rational_choice(slate, scores) == slate.ids
+        assert rational_choice(slate, other) == slate.ids
+        assert again(slate, other) == slate.indices.tolist()
+
+
+def test_the_rational_oracle_can_tell_sets_apart():
+    slate = window_slate(5, n=7, k=3)
+    cert = certify(slate)
+    assert rational_choice(slate, slate.pool.scores) == slate.ids
+    assert rational_choice(slate, slate.pool.scores + cert.witness()) != slate.ids

@@ -225,7 +225,13 @@ def test_gap_by_hand():
         (lambda: topk.flip_probability([1.0, 0.0], 1, -1.0), "sigma"),
         (lambda: topk.flip_probability([1.0, 0.0], 1, [1.0, 0.0]), "sigma"),
         (lambda: topk.flip_probability([1.0, 0.0], 1, LowRank([[1.0]], 1.0)), "factor"),
-        (lambda: topk.flip_probability([1.0, 0.0], 1, LowRank([[1.0], [1.0]], -1.0)), "sigma"),
+        (lambda: topk.flip_probability([1.0, 0.0], 1, LowRank([[1.0], [1.0]], -1.0)), "diagonal"),
+        (lambda: topk.flip_probability([1.0, 0.0], 1, LowRank([[1.0], [1.0]], 1.0), points=0), "points"),
+        (lambda: topk.flip_probability([1.0, 0.0], 1, LowRank([[1.0], [1.0]], 1.0), points="a"), "points"),
+        (lambda: topk.flip_probability([1.0, 0.0], 1, LowRank([[1.0], [1.0]], 1.0), seed=-1), "seed"),
+        (lambda: topk.biased_gap("x", 0.1), "gap"),
+        (lambda: topk.biased_gap(math.nan, 0.1), "gap"),
+        (lambda: topk.biased_gap(-1.0, 0.1), "gap"),
     ],
 )
 def test_premises_are_enforced(call, field):
@@ -299,3 +305,9 @@ def test_a_probability_is_at_most_1():
         inside = topk.top(scores, 10)
         flips = ((scores + xi)[:, inside].min(1) < (scores + xi)[:, ~inside].max(1)).mean()
         assert abs(estimate - flips) <= 5 * math.hypot(estimate.error, math.sqrt(max(flips * (1 - flips), 1e-4) / 20_000))
+
+
+def test_a_refusal_names_the_way_out():
+    for sigma in ([1.0, 0.0], [1.0, 1e-9]):
+        with pytest.raises(InvalidInput, match="LowRank"):
+            topk.flip_probability([1.0, 0.0], 1, sigma)

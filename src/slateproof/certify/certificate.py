@@ -26,6 +26,7 @@ from slateproof.certify.movement import (
     largest,
     novelty_move,
     other_rows,
+    place_of,
     rest_of,
     rest_up,
     score_move,
@@ -44,7 +45,7 @@ from slateproof.certify.prospective import (
 from slateproof.certify.rounding import UNIT, down, down_from, evaluation_error, minus_down
 from slateproof.errors import InvalidInput
 from slateproof.types import SetChoice, Slate
-from slateproof.types.columns import Floats, frozen
+from slateproof.types.columns import Floats, finite_scalar, frozen
 from slateproof.types.ids import ItemId
 
 __all__ = ["Certificate", "ItemRadii", "asked_radius"]
@@ -157,7 +158,7 @@ class Certificate:
 
         Scope: stability only.
         """
-        place = self.slate.pool.position(item)
+        place = place_of(self.slate, item)
         gap, found = self.gaps.gap, np.flatnonzero(self.frame.chosen == place)
         if found.size == 0:
             return ItemRadii(self._alone(float(gap[:, place].min())), math.inf)
@@ -263,6 +264,7 @@ def asked_radius(radius: float | None, smallest: float) -> float:
     """The witness's norm: the smallest proved one, or the larger one asked for."""
     if radius is None:
         return smallest
-    if not (math.isfinite(radius) and radius >= smallest):
-        raise InvalidInput("radius", f"a change is proved from {smallest!r} on", radius)
-    return float(radius)
+    asked = finite_scalar(radius, "radius")
+    if asked < smallest:
+        raise InvalidInput("radius", f"a change is proved from {smallest!r} on", asked)
+    return asked

@@ -83,15 +83,15 @@ def score_rows(scores: Any, field: str = "scores") -> tuple[Floats, bool]:
     return np.atleast_2d(table), table.ndim == 1
 
 
-def standard_deviations(sigma: Any, n: int) -> Floats:
+def standard_deviations(sigma: Any, n: int, field: str = "sigma") -> Floats:
     """sigma as one value per candidate, from a scalar or n values; refuses negative and non-finite ones."""
     if np.ndim(sigma) == 0:
-        return np.full(n, finite_scalar(sigma, "sigma", 0.0))
-    column = floats(sigma, "sigma")
+        return np.full(n, finite_scalar(sigma, field, 0.0))
+    column = floats(sigma, field)
     if column.shape != (n,):
-        raise InvalidInput("sigma", f"must be one number or one per candidate ({n})", column.shape)
+        raise InvalidInput(field, f"must be one number or one per candidate ({n})", column.shape)
     bad = ~(np.isfinite(column) & (column >= 0.0))
     if bad.any():
         place = int(np.flatnonzero(bad)[0])
-        raise InvalidInput("sigma", "must be finite and at least 0", float(column[place]), where=place)
+        raise InvalidInput(field, "must be finite and at least 0", float(column[place]), where=place)
     return column

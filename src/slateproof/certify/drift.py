@@ -138,11 +138,14 @@ def check(
     """The lemma on a sequence of rounds, pair by pair: one row per pair.
 
     ``attempts[t]`` is the number of attempts before round t, which gives eta by ``running_mean_step``; with ``max_shift``
-    (Delta_max) it gives the prospective envelope. Both or neither. Refused: a slate whose lever exceeds ``max_shift``, and a
-    move of k-hat beyond its eta, because then a premise is false. ``accepted[t]``: accepted items of round t (default: all shown).
+    (Delta_max) it gives the prospective envelope. Both or neither. Refused, because then a premise is false: a slate whose lever
+    exceeds ``max_shift``, a move of k-hat beyond its eta, and a move of the target beyond eta + 2 Delta_max. ``accepted[t]``:
+    accepted items of round t (default: all shown).
 
     Scope: stability only.
     """
+    if isinstance(slates, Slate) or not all(isinstance(slate, Slate) for slate in slates):
+        raise InvalidInput("slates", "must be a sequence of slates, one per round", type(slates).__name__)
     if len(slates) < 2:
         raise InvalidInput("slates", "drift needs at least two consecutive rounds", len(slates))
     if (attempts is None) != (max_shift is None):
@@ -188,6 +191,10 @@ def _check_premises(t: int, now: Slate, then: Slate, eta: float, max_shift: floa
     move = abs(then.state.knowledge - now.state.knowledge)
     if move > eta + 4.0 * UNIT:
         raise InvalidInput("attempts", f"knowledge moved by more than eta = {eta:.6g}: not a running mean", move, where=t)
+    shift = abs(then.target - now.target)
+    if shift > eta + 2.0 * max_shift + ROOM:
+        rule = f"moved by more than eta + 2 Delta_max = {eta + 2.0 * max_shift:.6g}: not clip(knowledge + shift, 0, 1)"
+        raise InvalidInput("target", rule, shift, where=t)
 
 
 def _targets(slate: Slate, accepted: Sequence[ItemId] | None) -> Floats:

@@ -16,7 +16,18 @@ from slateproof.errors import InvalidInput
 from slateproof.types import Slate
 from slateproof.types.columns import Floats, as_floats
 
-__all__ = ["bonus_move", "bonus_size", "largest", "novelty_move", "other_rows", "rest_of", "rest_up", "score_move", "up_all"]
+__all__ = [
+    "bonus_move",
+    "bonus_size",
+    "largest",
+    "novelty_move",
+    "other_rows",
+    "place_of",
+    "rest_of",
+    "rest_up",
+    "score_move",
+    "up_all",
+]
 
 
 def rest_of(slate: Slate) -> float:
@@ -54,6 +65,13 @@ def other_rows(slate: Slate, other_scores: Any) -> tuple[Floats, bool]:
     return others, single
 
 
+def place_of(slate: Slate, item: Any) -> int:
+    """The position of a candidate; refuses what is no id, as well as an id that is not in the pool."""
+    if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, str, np.integer)):
+        raise InvalidInput("id", "must be an id, a whole number or a string", item)
+    return slate.pool.position(item if isinstance(item, str) else int(item))
+
+
 def bonus_move(slate: Slate, bonuses: Any) -> float:
     """||b - b0||_inf, rounded up, with b0 = eta_tg prox + alpha sigma of the slate; 0 for None."""
     if bonuses is None:
@@ -65,7 +83,9 @@ def bonus_move(slate: Slate, bonuses: Any) -> float:
     own = np.zeros(pool.size)
     if pool.targets is not None:
         distance = pool.targets - slate.target
-        own += rule.target_gain * (1.0 - np.minimum(1.0, (distance * distance) / (rule.window * rule.window)))
+        with np.errstate(over="ignore"):  # a tiny window: far outside, and min(1, .) takes the infinity
+            far = np.minimum(1.0, (distance * distance) / (rule.window * rule.window))
+        own += rule.target_gain * (1.0 - far)
     if pool.widths is not None:
         own += slate.levers.exploration * pool.widths
     moved = float(np.abs(other - own).max())

@@ -87,7 +87,7 @@ class Noise:
         factor = floats(sigma.factor, "factor")
         if factor.ndim != 2 or factor.shape[0] != n or not np.isfinite(factor).all():
             raise InvalidInput("factor", f"must be finite, one row per candidate ({n})", factor.shape)
-        variances = standard_deviations(sigma.diagonal, n)
+        variances = standard_deviations(sigma.diagonal, n, "diagonal")
         return cls(np.sqrt(variances) * share, factor * share)
 
     @property

@@ -1,7 +1,7 @@
 """Planning: how much anchor, how much noise, how long a slate, for a flip probability one is willing to accept.
 
 ``anchor_weight``, ``sigma`` and ``sizes`` plan raw top-K sets with the exact quadrature: one pool gives a number, many an array.
-``slate_anchor_weight`` and ``slate_sigma`` plan the ordered slate of a certificate, with its estimate plus three standard errors.
+``slate_anchor_weight`` and ``slate_sigma`` plan ordered slates, one or many, with their estimates plus three standard errors.
 Rounding goes to the safe side.
 
 Scope: stability only; prospective, and only as true as the assumed noise.
@@ -16,11 +16,12 @@ import numpy as np
 
 from slateproof.certify import topk
 from slateproof.certify.certificate import Certificate
-from slateproof.certify.checks import fraction, positive, score_rows, share_of_noise
+from slateproof.certify.checks import floats, fraction, positive, score_rows, share_of_noise
+from slateproof.certify.many import on_threads, stepwise_certificates
 from slateproof.certify.pairs import Pairs
 from slateproof.certify.prospective import flip_probability, noise_of
 from slateproof.errors import InvalidInput
-from slateproof.types import Pool
+from slateproof.types import Pool, Slate
 from slateproof.types.columns import Floats
 
 __all__ = ["anchor_weight", "quantiles", "sigma", "sizes", "slate_anchor_weight", "slate_sigma", "slate_sizes"]
@@ -99,45 +100,75 @@ def slate_sizes(certificate: Certificate, sigma: Any, anchor_weight: float = 0.0
     return rows
 
 
-def quantiles(values: Any, at: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)) -> dict[float, float]:
-    """Quantiles of planned values over a log, by level; infinities count as the largest values."""
-    column = np.sort(np.asarray(values, np.float64).reshape(-1))
+def quantiles(values: Any, at: Any = (0.05, 0.25, 0.5, 0.75, 0.95)) -> dict[float, float]:
+    """Quantiles of planned values over a log, by level in [0, 1]; infinities count as the largest values."""
+    column, levels = np.sort(floats(values, "values").reshape(-1)), floats(at, "at").reshape(-1)
     if column.size == 0 or np.isnan(column).any():
         raise InvalidInput("values", "must be at least one number, none of them NaN", column.size)
+    for level in levels.tolist():
+        if not 0.0 <= level <= 1.0:
+            raise InvalidInput("at", "must be levels in [0, 1]", level)
     # The order statistic at or above the level: no arithmetic with infinities.
-    return {float(q): float(column[min(column.size - 1, int(np.ceil(q * column.size)) - 1 if q > 0 else 0)]) for q in at}
+    places = np.maximum(np.ceil(levels * column.size).astype(np.int64) - 1, 0)
+    return dict(zip(levels.tolist(), column[places].tolist(), strict=True))
 
 
-def slate_anchor_weight(certificate: Certificate, sigma: Any, *, max_flip: float, seed: int = 0) -> float:
+def slate_anchor_weight(slates: Any, sigma: Any, *, max_flip: float, seed: int = 0, threads: int | None = None) -> Any:
     """The smallest anchor weight that keeps Pr[the ordered slate changes] at or below ``max_flip``, estimate plus three errors.
 
+    ``slates`` is a certificate or a slate, which gives a number; or a ``SlateBatch`` or a sequence of them, which gives an array
+    (``quantiles`` sums it up: the weight at level .95 keeps 95 % of the slates).
+
     Scope: stability only; prospective.
     """
     target = fraction(max_flip, "max_flip")
 
-    def good(weight: float) -> bool:
-        estimate = certificate.flip_probability(sigma, anchor_weight=weight, seed=seed)
-        return estimate + 3.0 * estimate.error <= target
+    def plan(certificate: Certificate) -> float:
+        def good(weight: float) -> bool:
+            estimate = certificate.flip_probability(sigma, anchor_weight=weight, seed=seed)
+            return estimate + 3.0 * estimate.error <= target
 
-    return _smallest_weight(good, SLATE_HALVINGS)
+        return _smallest_weight(good, SLATE_HALVINGS)
+
+    return _each_slate(slates, plan, threads)
 
 
-def slate_sigma(certificate: Certificate, *, max_flip: float, anchor_weight: float = 0.0, seed: int = 0) -> float:
+def slate_sigma(slates: Any, *, max_flip: float, anchor_weight: float = 0.0, seed: int = 0, threads: int | None = None) -> Any:
     """The largest sigma that keeps Pr[the ordered slate changes] at or below ``max_flip``, estimate plus three errors.
 
+    ``slates`` as in ``slate_anchor_weight``; over many, the sigma at level .05 of ``quantiles`` keeps 95 % of the slates.
+
     Scope: stability only; prospective.
     """
-    target = fraction(max_flip, "max_flip")
-    if np.isinf(certificate.radius) or share_of_noise(anchor_weight) == 0.0:
-        return float("inf")
-    if certificate.radius == 0.0:
-        return 0.0
+    target, share = fraction(max_flip, "max_flip"), share_of_noise(anchor_weight)
 
-    def good(deviation: float) -> bool:
-        estimate = certificate.flip_probability(deviation, anchor_weight=anchor_weight, seed=seed)
-        return estimate + 3.0 * estimate.error <= target
+    def plan(certificate: Certificate) -> float:
+        if np.isinf(certificate.radius) or share == 0.0:
+            return float("inf")
+        if certificate.radius == 0.0:
+            return 0.0
 
-    return _largest_sigma(good, certificate.radius, SLATE_HALVINGS)
+        def good(deviation: float) -> bool:
+            estimate = certificate.flip_probability(deviation, anchor_weight=anchor_weight, seed=seed)
+            return estimate + 3.0 * estimate.error <= target
+
+        return _largest_sigma(good, certificate.radius, SLATE_HALVINGS)
+
+    return _each_slate(slates, plan, threads)
+
+
+def _each_slate(slates: Any, plan: Callable[[Certificate], float], threads: int | None) -> Any:
+    """One number for one slate or certificate, an array for many."""
+    if isinstance(slates, (Slate, Certificate)):
+        return plan(stepwise_certificates([slates])[0]())
+    makers = stepwise_certificates(slates)
+    out = np.empty(len(makers))
+
+    def one(place: int) -> None:
+        out[place] = plan(makers[place]())
+
+    on_threads(one, len(makers), threads)
+    return out
 
 
 def _smallest_weight(good: Callable[[float], bool], halvings: int = HALVINGS) -> float:

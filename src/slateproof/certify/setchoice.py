@@ -30,6 +30,7 @@ from slateproof.certify.movement import (
     largest,
     novelty_move,
     other_rows,
+    place_of,
     rest_of,
     rest_up,
     score_move,
@@ -164,7 +165,7 @@ class SetCertificate(Certificate):
 
         Scope: stability only.
         """
-        place = self.slate.pool.position(item)
+        place = place_of(self.slate, item)
         if place not in feasible_of(self.slate):
             return ItemRadii(math.inf, math.inf)
         if self.exchanges > 0 and not set_choice(self.slate).proved:

@@ -16,6 +16,7 @@ import numpy as np
 from slateproof.certify.checks import covariance, floats, positive, score_rows, share_of_noise, slate_size, standard_deviations
 from slateproof.certify.correlated import flip_correlated
 from slateproof.certify.noise import LowRank, Noise, split
+from slateproof.certify.prospective import check_sampling
 from slateproof.certify.quadrature import WIDEST, log_flips
 from slateproof.certify.rounding import exp_up, minus_down
 from slateproof.errors import InvalidInput
@@ -53,9 +54,11 @@ def gap(scores: Any, k: int) -> Any:
 
 def biased_gap(gamma: Any, bias: float) -> Any:
     """gamma_beta = (gamma - 2 beta)_+ for an anchor with ||mu0 - mu*||_inf <= beta (Corollary "Biased anchor"), rounded down."""
-    beta = finite_scalar(bias, "bias", 0.0)
-    left = np.maximum(minus_down(gamma, 2.0 * beta), 0.0)
-    return float(left) if np.ndim(gamma) == 0 else left
+    beta, gaps = finite_scalar(bias, "bias", 0.0), floats(gamma, "gap")
+    if not (gaps >= 0.0).all():
+        raise InvalidInput("gap", "must be at least 0", float(gaps[~(gaps >= 0.0)].flat[0]))
+    left = np.maximum(minus_down(gaps, 2.0 * beta), 0.0)
+    return float(left) if gaps.ndim == 0 else left
 
 
 def flip_bound(
@@ -104,7 +107,9 @@ def log_flip_probability(scores: Any, k: int, sigma: Any, anchor_weight: float =
             raise InvalidInput("sigma", rule, (float(deviations.min()), float(deviations.max())))
         log_flips(table, np.broadcast_to(deviations, table.shape).copy(), inside, result)
     elif deviations.any():
-        raise InvalidInput("sigma", "must be above 0 for every candidate, or 0 for all", float(deviations.min()))
+        raise InvalidInput(
+            "sigma", "must be above 0 for every candidate, or 0 for all; as LowRank noise some may be 0", float(deviations.min())
+        )
     return float(result[0]) if single else result
 
 
@@ -118,10 +123,11 @@ def flip_probability(scores: Any, k: int, sigma: Any, anchor_weight: float = 0.0
 
     Scope: stability only; prospective, and only as true as the assumed noise.
     """
+    count, _, start = check_sampling(points, None, seed)
     if np.ndim(sigma) == 2:
         sigma = split(covariance(sigma, np.shape(scores)[-1]))
     if isinstance(sigma, LowRank):
-        return _correlated(scores, k, sigma, anchor_weight, points, seed)
+        return _correlated(scores, k, sigma, anchor_weight, count, start)
     logs = log_flip_probability(scores, k, sigma, anchor_weight)
     return math.exp(logs) if np.ndim(logs) == 0 else np.exp(logs)
 

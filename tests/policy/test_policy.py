@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import pickle
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import slateproof as sp
@@ -27,6 +31,8 @@ def test_every_commented_key_of_the_template_is_a_key() -> None:
         if line.startswith("# ") and "=" in line and " " not in line[2:].split("=")[0].strip():
             inside_fixed = fixed < n < fixed + 5
             changed = [*lines[:n], line[2:], *lines[n + 1 :]]
+            if "window only" in line:
+                changed = [part.replace('kind = "greedy"', 'kind = "window"') for part in changed]
             if inside_fixed:
                 changed = [part.replace("# [levers.fixed]", "[levers.fixed]") for part in changed]
                 changed = [part for part in changed if not part.startswith('preset = "oulad"         # clipped')]
@@ -43,6 +49,20 @@ def test_every_commented_key_of_the_template_is_a_key() -> None:
         ("[selector]\nkind = 'random'", "selector.kind: input should be 'greedy', 'window' or 'top-k' (got 'random')"),
         ("[selector]\nwindow = 0", "selector.window: input should be greater than 0 (got 0)"),
         ("[selector]\nnovelty = nan", "selector.novelty"),
+        ("[selector]\nnovelty = '0.4'", "selector.novelty: input should be a valid number (got '0.4')"),
+        ("[selector]\nwindow = true", "selector.window: input should be a valid number (got True)"),
+        ("[levers.fixed]\nsize = '5'", "levers.fixed.size: input should be a valid integer (got '5')"),
+        ("[levers.fixed]\nsize = 5.0", "levers.fixed.size: input should be a valid integer (got 5.0)"),
+        ("[levers]\nsize_adapts = 1", "levers.size_adapts: input should be a valid boolean (got 1)"),
+        ("[state]\nmemory = '9'", "state.memory: input should be a valid integer (got '9')"),
+        ("[selector]\nkind = 'top-k'\ntarget_gain = 0.2", "selector.target_gain: means nothing where kind = 'top-k' (got 0.2)"),
+        ("[selector]\nkind = 'top-k'\nnode_budget = 9", "selector.node_budget: means nothing where kind = 'top-k' (got 9)"),
+        ("[selector]\nkind = 'window'\nnovelty = 0.0", "selector.novelty: means nothing where kind = 'window' (got 0.0)"),
+        (
+            "[selector]\nkind = 'window'\ndissimilarity = 'max'",
+            "selector.dissimilarity: means nothing where kind = 'window' (got 'max')",
+        ),
+        ("[selector]\nnode_budget = 9", "selector.node_budget: means nothing where kind = 'greedy' (got 9)"),
         ("[levers]\npreset = 'mine'", "levers.preset: must be one of oulad, ednet (got 'mine')"),
         ("[levers]\nsize_base = -1", "levers.size_base: must be at least 0 (got -1.0)"),
         ("[levers.bounds]\ndiversity = [0.5, 0.1]", "levers.bounds.diversity: must be an interval inside [0, 1] (got (0.5, 0.1))"),
@@ -108,3 +128,38 @@ def test_levers_of_a_batch_equal_those_of_its_states() -> None:
 @pytest.mark.parametrize(("kind", "name"), [("window", "window"), ("top-k", "top-k"), ("greedy", "greedy")])
 def test_every_selector_can_be_asked_for(kind: str, name: str) -> None:
     assert Policy.parse(f"[selector]\nkind = '{kind}'\npreset = 'ednet'").bound_selector.rule.kind == name
+
+
+def test_an_integer_is_a_float() -> None:
+    assert Policy.parse("[selector]\nwindow = 1\n[levers]\nsize_base = 6").selector.constant("window") == 1.0
+
+
+@pytest.mark.parametrize("kind", ["greedy", "window", "top-k"])
+@pytest.mark.parametrize("by_reference", [True, False])
+def test_a_table_of_pools_becomes_a_table_of_slates_on_any_worker(kind: str, by_reference: bool) -> None:
+    """DESIGN 1: a batch is a pure, picklable function from an Arrow table and a policy to an Arrow table."""
+    rng = np.random.default_rng(0)
+    catalog = sp.Catalog([f"q{i}" for i in range(30)], rng.uniform(size=30), vectors=sp.unit(rng.normal(size=(30, 4))))
+    picks = [rng.permutation(30)[:12] for _ in range(7)]
+    columns = {"ids": [[f"q{i}" for i in pick] for pick in picks], "scores": [rng.normal(size=12) for _ in picks]}
+    if not by_reference:
+        columns["targets"] = [rng.uniform(size=12) for _ in picks]
+    extra = {"knowledge": [0.1 * b for b in range(7)], "shown": [["q1"], None, [], ["q2"], ["q3"], None, None]}
+    table = pa.table({"round_id": [f"r{b}" for b in range(7)], **columns, **extra})
+    policy = Policy.parse(f"[selector]\nkind = '{kind}'")
+    known = catalog if by_reference else None
+    task = pickle.loads(pickle.dumps(functools.partial(policy.select_table, catalog=known)))
+    made = task(table)
+    assert made.equals(policy.select_table(table, known))
+    pieces = [task(table.slice(b, 1)).drop_columns("row") for b in range(7)]
+    assert pa.concat_tables(pieces).equals(made.drop_columns("row"))
+    states = [sp.State(0.1 * b, shown=ids or ()) for b, ids in enumerate(extra["shown"])]
+    for b, slate in enumerate(policy.select_batch(sp.PoolBatch.from_arrow(table, known), states)):
+        row = made.slice(b, 1).to_pylist()[0]
+        assert row["ids"] == list(slate.ids)
+        assert row["round_id"] == f"r{b}"
+        assert row["policy_digest"] == policy.digest
+        assert row["radius"] == pytest.approx(sp.certify(slate).radius)
+        assert row["radius"] <= sp.certify(slate).radius * (1 + 1e-12)
+    with pytest.raises(sp.InvalidInput, match="margin: is the name of a column of the result"):
+        policy.select_table(table.append_column("margin", table["round_id"]), known)

@@ -18,9 +18,17 @@ __all__ = ["LeverSection", "PrivacySection", "Section", "SelectorSection", "Stat
 
 
 class Section(BaseModel):
-    """Frozen, and strict about its keys."""
+    """Frozen, strict about its keys and about types: no text as a number, no truth value; an integer is a float."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+COUNTS = {
+    "greedy": ("target_gain", "window", "novelty", "dissimilarity"),
+    "window": ("target_gain", "window", "node_budget"),
+    "top-k": (),
+}
+"""The constants that each kind of selector has."""
 
 
 class SelectorSection(Section):
@@ -38,6 +46,8 @@ class SelectorSection(Section):
     def _known(self) -> SelectorSection:
         if self.preset is not None:
             preset(self.preset)
+        for name in sorted(self.model_fields_set - {"kind", "preset", *COUNTS[self.kind]}):
+            raise InvalidInput(f"selector.{name}", f"means nothing where kind = {self.kind!r}", getattr(self, name))
         return self
 
     def constant(self, name: str) -> float:

@@ -14,9 +14,9 @@ kind = "greedy"          # greedy: soft-window greedy (the paper's default); win
 preset = "oulad"         # published constants for what is not given below: oulad or ednet
 # target_gain = 0.2      # weight of closeness to the target value (eta_tg)
 # window = 0.3           # width within which closeness counts; what SCPO enforces (w)
-# novelty = 0.1          # bonus for items not shown lately (nu); SCPO has none
-# dissimilarity = "max"  # max: MMR, mean: MSD
-# node_budget = 1000000  # nodes that SCPO may search before it says "not proved"
+# novelty = 0.1          # greedy only: bonus for items not shown lately (nu)
+# dissimilarity = "max"  # greedy only: max: MMR, mean: MSD
+# node_budget = 1000000  # window only: nodes that SCPO may search before it says "not proved"
 
 [levers]
 preset = "oulad"         # clipped affine maps from state to levers; replace single constants below

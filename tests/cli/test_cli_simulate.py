@@ -31,6 +31,10 @@ options = { users = 30, items = 40, per_user = 15.0 }
 """
 
 
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def call(*words: Any) -> Any:
     return CliRunner().invoke(app, [str(word) for word in words])
 
@@ -47,7 +51,7 @@ def test_it_plays_writes_and_logs(config: Path, tmp_path: Path) -> None:
     done = call(config, "--out", out, "--log", log)
     assert done.exit_code == 0, done.output
     assert "synthetic-education (synthetic): 4 sessions x 3 rounds" in done.output
-    assert f"slateproof verify {log}" in done.output
+    assert f"logged 24 slates to {log} (12 of als, 12 of bkt); check it with: slateproof verify {log}" in one_line(done.output)
     assert pq.read_table(out / "rounds" / "bkt.parquet").num_rows == 12
     assert json.loads((out / "report.json").read_text())["reference"] == "als"
     with AuditLog.open(log) as opened:
@@ -60,10 +64,29 @@ def test_a_second_call_reads_what_is_finished(config: Path, tmp_path: Path) -> N
     first = call(config, "--out", out, "--log", log)
     again = call(config, "--out", out, "--log", log)
     assert again.exit_code == 0
-    tables = [one.output.split("seconds by part")[0].split("\nwrote")[0] for one in (first, again)]
-    assert tables[0].split("calibration")[0].strip() == tables[1].split("calibration")[0].strip()
+    # Timing is that of when the modes were played, and stays.
+    tables = [one.output.split("\nwrote")[0] for one in (first, again)]
+    assert "seconds by part" in tables[1]
+    assert tables[0].split("synthetic-education (synthetic):")[1] == tables[1].split("synthetic-education (synthetic):")[1]
+    assert f"nothing was logged: {log} holds every slate" in one_line(again.output)
     with AuditLog.open(log) as opened:
         assert len(opened) == 2 * 3 * 4  # nothing was played, nothing is logged twice
+
+
+def test_a_log_that_would_lack_finished_modes_is_refused(config: Path, tmp_path: Path) -> None:
+    """Played without a log, then with one: the log would be silently incomplete."""
+    out, log = tmp_path / "out", tmp_path / "log"
+    assert call(config, "--out", out).exit_code == 0
+    failed = call(config, "--out", out, "--log", log)
+    assert isinstance(failed.exception, InvalidInput)
+    assert "log: does not hold the slates of finished modes (als, bkt): delete their files in" in str(failed.exception)
+    assert not log.exists()
+    (out / "rounds" / "bkt.parquet").unlink()
+    assert "finished modes (als):" in str(call(config, "--out", out, "--log", log).exception)
+    (out / "rounds" / "als.parquet").unlink()
+    assert "logged 24 slates" in one_line(call(config, "--out", out, "--log", log).output)
+    (out / "rounds" / "bkt.parquet").unlink()
+    assert "logged 12 slates" in one_line(call(config, "--out", out, "--log", log).output)  # played again, logged again
 
 
 def test_places_that_cannot_be_used_are_refused_before_anything_is_fitted(config: Path, tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "simulate.toml"
         ({"mode": [{"name": "x", "target_gain": -1.0}]}, "mode.target_gain: must be at least 0"),
         ({"mode": [{"name": "x", "removed": ["trust"]}]}, "mode.removed: must be among target, exploration, diversity, size"),
         ({"mode": [{"name": "x", "tier": "locked", "learner": "bkt"}]}, r"mode.tier: needs a learner .*\(got 'bkt' at"),
+        ({"copies": 10_000, "rounds": 1000}, r"copies: times models, profiles, rounds and pool_size must be at most 100,000,000"),
         ({"similarity": "text"}, "similarity: "),
     ],
 )

@@ -207,6 +207,14 @@ def test_subgroups_split_at_the_median() -> None:
     assert subgroup_gap(values, engagement) == pytest.approx(5.0 - 2.0)
     with pytest.raises(InvalidInput, match="engagement: must differ between sessions"):
         subgroup_gap(values, np.full(5, 0.5))
+    # Most at the largest value: nobody is above the median, and those at it are the engaged ones.
+    assert subgroup_gap(np.array([1.0, 2.0, 4.0]), np.array([0.1, 0.9, 0.9])) == pytest.approx(3.0 - 1.0)
+    # Most at the smallest: as before, those above.
+    assert subgroup_gap(np.array([1.0, 2.0, 4.0]), np.array([0.1, 0.1, 0.9])) == pytest.approx(4.0 - 1.5)
+    with pytest.raises(InvalidInput, match=r"engagement: must be finite \(at 1\)"):
+        subgroup_gap(values, np.array([0.1, np.nan, 0.3, 0.4, 0.5]))
+    with pytest.raises(InvalidInput, match=r"values: must have one entry per session \(5,\)"):
+        subgroup_gap(values[:4], engagement)
 
 
 def test_alignment_is_scipy_s_correlations_and_a_count_of_signs() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from slateproof.audit import AuditLog
 from slateproof.errors import InvalidInput
 from slateproof.simulate import play_all, prepare, rerun_session, run
 from slateproof.simulate.config import Config, read_config
+from slateproof.simulate.constants import constants_of
 from slateproof.simulate.statistics import paired_bootstrap
 
 SMALL: dict[str, Any] = {
@@ -51,7 +53,8 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_leaves_its_files(done: Path) -> None:
-    assert {path.name for path in done.iterdir()} == {"manifest.json", "models", "report.json", "rounds", "sessions.parquet"}
+    files = {"manifest.json", "models", "report.json", "rounds", "sessions.parquet", "timing.json"}
+    assert {path.name for path in done.iterdir()} == files
     manifest, report = (json.loads((done / name).read_text()) for name in ("manifest.json", "report.json"))
     assert manifest["corpus"]["synthetic"] is True
     assert "synthetic" in report["corpus"]
@@ -163,9 +166,100 @@ def test_damaged_results_are_refused(tmp_path: Path) -> None:
         play_all(setting, out)
 
 
+def test_reopening_a_run_keeps_its_timing(done: Path) -> None:
+    """Seconds of a mode are those of when it was played, not of when the folder was last looked at."""
+    before = json.loads((done / "report.json").read_text())["seconds"]
+    assert set(before) == {*SMALL["modes"], "greedy-als"}
+    report = run(config(), done)
+    assert report.seconds == before == json.loads((done / "report.json").read_text())["seconds"]
+    assert "seconds by part of the loop" in report.to_text()
+
+
+def other_model(folder: Path, **changes: Any) -> Path:
+    """The MF-BCE file of another run."""
+    prepare(config(**({"modes": ["als"], "reference": "als", "mode": []} | changes)), folder)
+    return folder / "models" / "mf-bce.npz"
+
+
+@pytest.mark.parametrize("with_note", [False, True])
+def test_a_model_of_another_seed_is_refused(done: Path, tmp_path: Path, with_note: bool) -> None:
+    """Same corpus, same learner: only the note beside the file can tell, and a note that came along tells its seed."""
+    foreign, out = other_model(tmp_path / "other", seed=7), tmp_path / "out"
+    shutil.copytree(done, out)
+    shutil.copy(foreign, out / "models" / "mf-bce.npz")
+    if with_note:
+        shutil.copy(foreign.with_suffix(".json"), out / "models" / "mf-bce.json")
+    what = "has another seed" if with_note else "was changed"
+    with pytest.raises(InvalidInput, match=f"out: must hold models .* delete this one, which {what}"):
+        rerun_session(out, "als", "irt/struggling/0")
+    (out / "models" / "mf-bce.npz").unlink()  # then it is fitted again, and is what it was
+    again = rerun_session(out, "als", "irt/struggling/0")
+    assert again.equals(pq.read_table(done / "rounds" / "als.parquet").slice(0, 4))
+
+
+def test_a_model_without_its_note_is_refused(done: Path, tmp_path: Path) -> None:
+    shutil.copytree(done, tmp_path / "out")
+    (tmp_path / "out" / "models" / "bkt.json").unlink()
+    with pytest.raises(InvalidInput, match="out: must hold the note beside a model: delete the model to fit it again"):
+        run(config(), tmp_path / "out")
+
+
+def test_another_manifest_is_named_by_what_differs(done: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"different in config\.copies, config\.seed"):
+        run(config(copies=2, seed=1), done)
+    with pytest.raises(
+        InvalidInput, match=r"different in config\.calibrate, config\.modes, config\.pool_size, config\.rounds and \d+ more"
+    ):
+        run(config(modes=["als", "bkt"], rounds=5, pool_size=21, calibrate=False), done)
+
+
+def test_the_manifest_names_every_constant(done: Path) -> None:
+    """DESIGN section 7: every constant stands in every manifest; here by its published value."""
+    manifest = json.loads((done / "manifest.json").read_text())
+    held = manifest["constants"]
+    assert held["profiles"]["high_flyer"] == {
+        "name": "high_flyer",
+        "knowledge": 0.9,
+        "fatigue": 0.2,
+        "engagement": 0.9,
+        "trust": 0.8,
+    }
+    assert (held["probe_grid"][0], held["probe_grid"][-1], len(held["probe_grid"])) == (0.0, 1.0, 21)
+    assert held["telemetry_rounds"] == 5
+    assert held["bootstrap"] == {"resamples": 10_000, "seed": 42, "level": 0.95}
+    assert held["width_reference"] == {"sessions": 256, "quantile": 0.95}
+    assert held["state_prior"] == 0.5
+    assert held["calibration"]["users"] == 2_000
+    assert set(held["learners"]) == {"mf-bce", "linucb", "bkt"}
+    mf = held["learners"]["mf-bce"]
+    assert (mf["factors"], mf["steps"], mf["learning_rate"], mf["initial_sd"]) == (32, 5, 0.01, 0.01)
+    assert held["learners"]["linucb"]["l2"] == 1.0
+    assert [held["learners"]["bkt"][k] for k in ("initial", "transit", "slip", "guess")] == [0.1, 0.1, 0.1, 0.2]
+    assert manifest["levers"]["linucb"]["fixed"]["exploration"] == 1.5
+    assert manifest["preset"]["memory"] == 200
+    for package in ("python", "slateproof", "numpy", "scipy", "numba", "pyarrow", "jax", "jaxlib", "equinox", "optax", "implicit"):
+        assert manifest["versions"][package], package
+
+
+def test_the_manifest_of_a_neural_and_a_private_run_has_their_settings() -> None:
+    found = constants_of(("two-tower", "private-two-tower"))
+    tower, private = found["learners"]["two-tower"], found["learners"]["private-two-tower"]
+    assert (tower["hidden"], tower["embedding"]) == (96, 48)
+    assert found["private_training"] == {"epsilon": 3.0, "delta": 1e-5}
+    assert private["steps"] == 300
+    assert private["private"]["noise_multiplier"] > 0.5
+
+
 def test_options_that_a_loader_does_not_know_are_refused() -> None:
     with pytest.raises(InvalidInput, match=r"corpus.options: must be options of the loader of synthetic-education .*'userz'"):
         prepare(config(corpus={"name": "synthetic-education", "options": {"userz": 3}}))
+    for key in ("name", "data"):
+        with pytest.raises(InvalidInput, match=rf"corpus.options.{key}: stands in \[corpus\] itself"):
+            prepare(config(corpus={"name": "synthetic-education", "options": {key: "x"}}))
+    with pytest.raises(
+        InvalidInput, match=r"corpus.options: must have values that the loader of synthetic-education can take .*'a'"
+    ):
+        prepare(config(corpus={"name": "synthetic-education", "options": {"per_user": "a"}}))
     with pytest.raises(InvalidInput, match=r"corpus.users: must be"):
         prepare(config(corpus={"name": "synthetic-education", "options": {"users": -3}}))
     with pytest.raises(InvalidInput, match=r"corpus.data: oulad is read from a data folder"):
@@ -210,10 +304,16 @@ def test_the_text_has_every_mode_and_names_what_it_is(done: Path) -> None:
         assert f"\n{mode} " in text
     noise = text.split("noisy against clean")[1].split("\n\n")[1].splitlines()
     assert [line.split()[0] for line in noise] == ["mode", "greedy-als"]
-    settings = text.split("by response model and profile")[1].split("\n\n")[1].splitlines()
+    settings = text.split("smallest to largest setting")[1].split("\n\n")[1].splitlines()
     report = json.loads((done / "report.json").read_text())
     bkt = next(one for one in report["comparisons"] if one["mode"] == "bkt")["settings"]["uptake"]
     assert len(bkt) == 3 * 4
+    # The whole table, a row per response model and a column per profile.
+    table = text.split("uptake: difference against als, response model by profile")[1].split("\n\n")[1].splitlines()
+    assert table[0].split() == ["mode", "response", "model", "struggling", "steady", "advancing", "high_flyer"]
+    printed = {tuple(line.split()[:2]): line.split()[2:] for line in table[1:]}
+    assert len(printed) == 4 * 3
+    assert printed["bkt", "zpd"] == [f"{row['mean']:.4f}" for row in bkt if row["model"] == "zpd"]
     low, high = (extreme(row["mean"] for row in bkt) for extreme in (min, max))
     assert f"{low:.4f} to {high:.4f}" in next(line for line in settings if line.startswith("bkt "))
     assert "ability_slope = " in text

@@ -20,6 +20,7 @@ from slateproof.experiments.loop_stats import UNITS
 from slateproof.experiments.published.loop_subgroups import GAPS
 from slateproof.experiments.verdicts import Ours, Published, Verdict, judge
 from slateproof.simulate import MODES, subgroup_gap
+from slateproof.simulate.metrics import engaged
 from slateproof.types.columns import Floats
 
 __all__ = ["EXPERIMENT", "gap", "run", "verdicts"]
@@ -62,7 +63,7 @@ def _rows(loop: Loop, plan: str, resamples: int) -> list[Row]:
     knowledge = np.array([one.profile.knowledge for one in loop.plans[plan].sessions])
     out = []
     for split, engagement in by.items():
-        high = engagement > np.median(engagement)
+        high = engaged(engagement)
         for reading, metrics in values.items():
             row: Row = {"corpus": loop.corpus.label, "paper_corpus": loop.paper, "why": loop.why, "plan": plan, "split": split}
             row |= {"reading": reading, "policy": READINGS[reading], "high": int(high.sum()), "low": int((~high).sum())}
@@ -76,7 +77,7 @@ def _rows(loop: Loop, plan: str, resamples: int) -> list[Row]:
 
 def gap(values: Floats, engagement: Floats, resamples: int, seed: int = 42) -> tuple[float, float, float]:
     """``subgroup_gap`` and its 95 % percentile interval; both groups are resampled by themselves."""
-    high = engagement > np.median(engagement)
+    high = engaged(engagement)
     rng = np.random.default_rng(seed)
     means = []
     for part in (values[high], values[~high]):

@@ -26,6 +26,10 @@ from slateproof.types import Levers
 __all__ = ["Config", "CorpusSection", "ModeSection", "load_config"]
 
 
+CELLS = 100_000_000
+"""At most so many candidates in all pools of a run together, of eight bytes each."""
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -144,7 +148,14 @@ class Config(_Section):
         if self.reference not in [one.name for one in every]:
             raise InvalidInput("reference", f"must be a mode of this run ({', '.join(one.name for one in every)})", self.reference)
         self._pools_are_large_enough(every)
+        self._fits_into_memory()
         return self
+
+    def _fits_into_memory(self) -> None:
+        cells = len(self.models) * len(self.profiles) * self.copies * self.rounds * self.pool_size
+        if cells > CELLS:
+            rule = f"times models, profiles, rounds and pool_size must be at most {CELLS:,}: all pools are held at once"
+            raise InvalidInput("copies", rule, cells)
 
     def _pools_are_large_enough(self, every: tuple[Mode, ...]) -> None:
         for one in every:

@@ -5,11 +5,16 @@ Scope: that of the scorers.
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from slateproof.corpora import Corpus
+from slateproof.errors import InvalidInput
 from slateproof.learn.protocol import Learner, Progress, Scorer
 from slateproof.learn.registry import learner, open_model
+from slateproof.simulate.files import json_text, read_json, sha256_of, write_json
 from slateproof.simulate.modes import PRIVATE
 
 __all__ = ["fitted", "make"]
@@ -28,24 +33,34 @@ def make(name: str) -> Learner:
 
 
 def fitted(name: str, corpus: Corpus, seed: int, folder: Path | None, progress: Progress | None = None) -> Scorer:
-    """The scorer of a learner's name: read from ``folder`` where it was fitted before, else fitted and written there."""
-    path = None if folder is None else folder / f"{name}.npz"
-    if path is not None and path.exists():
-        return _opened(name, path, corpus)
+    """The scorer of a learner's name: read from ``folder`` where it was fitted before, else fitted and written there.
+
+    Beside a model stands from what it was made (corpus, seed, settings) and its SHA-256; a file that does not fit is refused.
+    """
+    made = make(name)
     told = None if progress is None else lambda done, total, what: progress(done, total, f"fitting {name}: {what}")
-    scorer = make(name).fit(corpus, seed=seed, progress=told)
-    if path is None:
-        return scorer
+    if folder is None:
+        return made.fit(corpus, seed=seed, progress=told)
+    path, note = folder / f"{name}.npz", folder / f"{name}.json"
+    settings = asdict(made)  # type: ignore[call-overload]
+    origin = {"learner": name, "seed": seed, "corpus": corpus.digest, "settings": settings}
+    if path.exists():
+        _check(path, note, origin)
+        return open_model(path, corpus)
+    scorer = made.fit(corpus, seed=seed, progress=told)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{name}.part.npz")
     scorer.save(part)
+    # The note comes first: a model without one would be refused, a note without a model is written again.
+    write_json(note, origin | {"sha256": sha256_of(part)})
     part.replace(path)
     return scorer
 
 
-def _opened(name: str, path: Path, corpus: Corpus) -> Scorer:
-    if name != PRIVATE:
-        return open_model(path, corpus)
-    from slateproof.learn.two_tower_scorer import TwoTowerScorer
-
-    return TwoTowerScorer.load(path, corpus)
+def _check(path: Path, note: Path, origin: dict[str, Any]) -> None:
+    held = read_json(note, "the note beside a model: delete the model to fit it again")
+    for key, value in json.loads(json_text(origin)).items():
+        if held.get(key) != value:
+            raise InvalidInput("out", f"must hold models of this run: delete this one, which has another {key}", where=str(path))
+    if held.get("sha256") != sha256_of(path):
+        raise InvalidInput("out", "must hold models as this run wrote them: delete this one, which was changed", where=str(path))

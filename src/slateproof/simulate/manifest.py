@@ -8,28 +8,33 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from slateproof.corpora import Corpus
 from slateproof.errors import InvalidInput
+from slateproof.learn.modelfile import package_versions
 from slateproof.select import preset
 from slateproof.simulate.calibration import Calibration
 from slateproof.simulate.config import Config
+from slateproof.simulate.constants import constants_of
+from slateproof.simulate.files import json_text, read_json, write_json
 from slateproof.simulate.modes import TIERS, Mode
 from slateproof.simulate.responses import ResponseModel
 
-__all__ = ["check_or_write", "digest_of", "manifest_of", "read_manifest", "write_json"]
+__all__ = ["check_or_write", "digest_of", "manifest_of", "read_manifest"]
 
-FORMAT = 1
-PACKAGES = ("slateproof", "numpy", "scipy", "numba", "pyarrow", "jax")
+FORMAT = 2
+"""2: constants, more versions, models tied to the run."""
+PACKAGES = ("scipy", "numba", "pyarrow", "jax", "jaxlib", "equinox", "optax", "jax-privacy", "implicit", "dp-accounting")
+"""Libraries that compute, beside Python, slateproof and NumPy."""
+
+NAMED = 4
+"""So many differences of two manifests are named in an error."""
 
 
 def manifest_of(config: Config, corpus: Corpus, models: dict[str, ResponseModel], fit: Calibration | None) -> dict[str, Any]:
-    """Configuration as given and as resolved: modes, presets, response parameters, calibration, corpus, versions."""
+    """Configuration as given and as resolved: modes, presets, response parameters, calibration, constants, corpus, versions."""
     constants = preset(config.preset)
     return {
         "format": FORMAT,
@@ -41,7 +46,8 @@ def manifest_of(config: Config, corpus: Corpus, models: dict[str, ResponseModel]
         "tiers": {name: asdict(tier) for name, tier in TIERS.items()},
         "models": {name: asdict(model) for name, model in models.items()},  # type: ignore[call-overload]
         "calibration": None if fit is None else fit.to_dict(),
-        "versions": {name: version(name) for name in PACKAGES},
+        "constants": constants_of(config.learners()),
+        "versions": package_versions(*PACKAGES),
     }
 
 
@@ -54,17 +60,22 @@ def _levers(mode: Mode, config: Config) -> dict[str, Any]:
 
 def digest_of(manifest: dict[str, Any]) -> str:
     """SHA-256 over the manifest as JSON with sorted keys; where the data folder is does not count, what was in it does."""
+    return hashlib.sha256(b"slateproof simulation 1\n" + json_text(_without_place(manifest)).encode()).hexdigest()
+
+
+def _without_place(manifest: dict[str, Any]) -> dict[str, Any]:
     config = manifest["config"] | {"corpus": {k: v for k, v in manifest["config"]["corpus"].items() if k != "data"}}
-    return hashlib.sha256(b"slateproof simulation 1\n" + _text(manifest | {"config": config}).encode()).hexdigest()
+    return {k: v for k, v in (manifest | {"config": config}).items() if k != "digest"}
 
 
 def check_or_write(out: Path, manifest: dict[str, Any]) -> str:
     """Write the manifest into an empty folder, or find the same one there; a folder that holds another run is refused."""
     digest, path = digest_of(manifest), out / "manifest.json"
     if path.exists():
-        held = read_manifest(out)["digest"]
-        if held != digest:
-            raise InvalidInput("out", f"holds a run of another manifest ({held[:12]}; this one is {digest[:12]})", str(out))
+        held = read_manifest(out)
+        if held["digest"] != digest:
+            rule = f"holds a run of another manifest ({held['digest'][:12]}; this one is {digest[:12]}), different in "
+            raise InvalidInput("out", rule + _differences(held, manifest), str(out))
         return digest
     try:
         if out.exists() and any(out.iterdir()):
@@ -78,27 +89,23 @@ def check_or_write(out: Path, manifest: dict[str, Any]) -> str:
 
 def read_manifest(out: Path) -> dict[str, Any]:
     """The manifest of a run's folder."""
-    try:
-        found = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as why:
-        raise InvalidInput("out", f"must hold the manifest of a run ({why})", str(out)) from why
-    if not isinstance(found, dict) or found.get("format") != FORMAT or "digest" not in found:
+    found = read_json(out / "manifest.json", "the manifest of a run")
+    if found.get("format") != FORMAT or "digest" not in found:
         raise InvalidInput("out", f"must hold a manifest of format {FORMAT}", str(out))
     return found
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(_text(value, indent=1) + "\n", encoding="utf-8")
-    part.replace(path)
+def _differences(held: dict[str, Any], wanted: dict[str, Any]) -> str:
+    """The keys in which two manifests differ, the first few of them; what somebody wrote comes before what follows from it."""
+    one, two = (_flat(json.loads(json_text(_without_place(each)))) for each in (held, wanted))
+    other = [key for key in one.keys() | two.keys() if key not in one or key not in two or one[key] != two[key]]
+    keys = sorted(other, key=lambda key: (not key.startswith("config."), key))
+    more = len(keys) - NAMED
+    return ", ".join(keys[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _text(value: Any, indent: int | None = None) -> str:
-    return json.dumps(value, sort_keys=True, indent=indent, default=_plain, allow_nan=True)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"not JSON: {type(value).__name__}")
+def _flat(value: dict[str, Any], above: str = "") -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, one in value.items():
+        out |= _flat(one, f"{above}{key}.") if isinstance(one, dict) and one else {above + key: one}
+    return out

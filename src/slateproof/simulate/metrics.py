@@ -24,6 +24,7 @@ __all__ = [
     "Alignment",
     "Envelopes",
     "between",
+    "engaged",
     "envelopes",
     "probe",
     "probe_alignment",
@@ -42,7 +43,7 @@ METRICS: Mapping[str, str] = {
     "uptake": "attempted items per shown item",
     "correctness": "correct rounds per attempted round",
     "utility_probe": "change of mean Rasch P(correct) over the grid",
-    "telemetry_probe": "accuracy of the last five rounds minus the first five",
+    "telemetry_probe": "accuracy of the last five rounds minus the first five; the same rounds count twice below ten",
     "target_jump": "mean |d-bar of the next slate - d-bar of this one|",
     "accepted_target_jump": "the same of the attempted items, over pairs of rounds that both have some",
     "window_rate": "share of rounds with every shown item in the window",
@@ -163,14 +164,28 @@ def envelopes(rounds: Rounds, largest_shift: float, window: float, *, accepted: 
 
 
 def subgroup_gap(values: Floats, engagement: Floats) -> float:
-    """Mean over sessions that started more engaged than the median session, minus the mean over the others.
+    """Mean over the more ``engaged`` sessions minus the mean over the others.
 
     NaN values are left out; NaN where a group has no other.
     """
-    high = engagement > np.median(engagement)
-    if not high.any():
-        raise InvalidInput("engagement", "must differ between sessions", float(engagement[0]))
+    high = engaged(engagement)
+    if high.shape != np.shape(values):
+        raise InvalidInput("values", f"must have one entry per session {high.shape}", np.shape(values))
     return _average(values[high]) - _average(values[~high])
+
+
+def engaged(engagement: Floats) -> Any:
+    """Which sessions count as more engaged: those above the median; those at the median where it is the largest value.
+
+    Refuses values that are not finite, and equal engagement everywhere: then there are no two groups.
+    """
+    if not np.isfinite(engagement).all():
+        raise InvalidInput("engagement", "must be finite", where=int(np.argmin(np.isfinite(engagement))))
+    middle = np.median(engagement)
+    high = engagement > middle if (engagement > middle).any() else engagement >= middle
+    if high.all():
+        raise InvalidInput("engagement", "must differ between sessions", float(engagement[0]))
+    return high
 
 
 def _average(values: Floats) -> float:

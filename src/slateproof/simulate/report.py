@@ -14,14 +14,11 @@ import numpy as np
 from slateproof.simulate.metrics import METRICS, Alignment, Envelopes, envelopes, probe_alignment, session_metrics, subgroup_gap
 from slateproof.simulate.plan import Plan
 from slateproof.simulate.record import Rounds
-from slateproof.simulate.report_text import text_of
+from slateproof.simulate.report_text import SETTINGS, text_of
 from slateproof.simulate.statistics import Interval, SettingRow, SignTest, by_setting, paired_bootstrap, sign_test
 from slateproof.types.columns import Floats
 
 __all__ = ["Comparison", "ModeReport", "Report", "report_on"]
-
-SETTINGS = ("correctness", "utility_probe", "uptake")
-"""Metrics of the robustness table."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
 __all__ = ["text_of"]
 
+SETTINGS = ("correctness", "utility_probe", "uptake")
+"""Metrics of the table by response model and profile."""
+
+PARTS = ("begin", "score", "select", "log", "respond", "update", "record")
+"""Of the loop, in their order."""
+
 COMPARED = ("correctness", "utility_probe", "telemetry_probe", "uptake", "attempts_per_round")
 
 
@@ -26,7 +32,9 @@ def text_of(report: Report) -> str:
     ]
     if report.comparisons:
         parts += [[f"paired differences against {report.reference}, mean [95% bootstrap]"], _differences(report.comparisons)]
-        parts += [[f"differences against {report.reference} by response model and profile, and the probes"], _settings(report)]
+        parts += [[f"differences against {report.reference}, smallest to largest setting, and the probes"], _settings(report)]
+        for metric in SETTINGS:
+            parts += [[f"{metric}: difference against {report.reference}, response model by profile"], _by_setting(report, metric)]
     parts += [["target drift: pairs of rounds, both windows kept, jumps beyond the realised and the prospective envelope"]]
     parts += [_drift(report.modes)]
     if noisy := [one for one in report.modes if "tau" in one.means]:
@@ -50,11 +58,22 @@ def _settings(report: Report) -> list[str]:
     for one in report.comparisons:
         fit, gap = one.alignment, gaps[one.mode]
         rows.append([
-            one.mode, *(_span(one.settings.get(m)) for m in ("correctness", "utility_probe", "uptake")),
+            one.mode, *(_span(one.settings.get(m)) for m in SETTINGS),
             "" if gap is None else _number(gap), *(_number(v) for v in (fit.pearson, fit.spearman, fit.sign)),
         ])  # fmt: skip
-    head = ["mode", "correctness", "utility_probe", "uptake", "engaged minus others", "probes: pearson", "spearman", "same sign"]
+    head = ["mode", *SETTINGS, "engaged minus others", "probes: pearson", "spearman", "same sign"]
     return _table(head, rows)
+
+
+def _by_setting(report: Report, metric: str) -> list[str]:
+    """The response-model by profile table of one metric: means, a row per mode and response model."""
+    profiles = list(dict.fromkeys(row.profile for one in report.comparisons for row in one.settings.get(metric, ())))
+    rows = []
+    for one in report.comparisons:
+        held = {(row.model, row.profile): _number(row.mean) for row in one.settings.get(metric, ())}
+        for model in dict.fromkeys(model for model, _ in held):
+            rows.append([one.mode, model, *(held.get((model, profile), "") for profile in profiles)])
+    return _table(["mode", "response model", *profiles], rows)
 
 
 def _drift(modes: tuple[ModeReport, ...]) -> list[str]:
@@ -69,7 +88,7 @@ def _drift(modes: tuple[ModeReport, ...]) -> list[str]:
 
 
 def _times(seconds: dict[str, dict[str, float]]) -> list[str]:
-    parts = list(dict.fromkeys(part for one in seconds.values() for part in one))
+    parts = [part for part in PARTS if any(part in one for one in seconds.values())]
     return _table(["mode", *parts], [[mode, *(f"{one.get(p, 0.0):.2f}" for p in parts)] for mode, one in seconds.items()])
 
 

@@ -1,7 +1,8 @@
 """A whole run: fit, calibrate, play every mode, measure, report; finished parts are kept, and a run that was cut short goes on.
 
 A folder holds ``manifest.json``, ``models/``, ``rounds/MODE.parquet`` (one row per session and round), ``sessions.parquet``
-(metrics) and ``report.json``. A mode's file appears when the mode is finished, whole or not at all.
+(metrics), ``timing.json`` (seconds of every mode, from when it was played) and ``report.json``. A mode's file appears when the mode
+is finished, whole or not at all.
 
 Scope: conditional; see each mode's regime in the report.
 """
@@ -26,8 +27,9 @@ from slateproof.select import preset
 from slateproof.simulate.calibration import Calibration
 from slateproof.simulate.config import Config, read_config
 from slateproof.simulate.engine import RoundLog, Stopwatch, play
+from slateproof.simulate.files import read_json, write_json
 from slateproof.simulate.learners import fitted
-from slateproof.simulate.manifest import check_or_write, digest_of, manifest_of, read_manifest, write_json
+from slateproof.simulate.manifest import check_or_write, digest_of, manifest_of, read_manifest
 from slateproof.simulate.modes import PRIVATE, Mode
 from slateproof.simulate.plan import Plan, World
 from slateproof.simulate.record import Rounds
@@ -77,7 +79,8 @@ def play_all(setting: Setting, out: str | Path, log: RoundLog | None = None, pro
     modes = config.all_modes()
     total = len(modes) * len(setting.plan.sessions) * config.rounds
     played: dict[str, Rounds] = {}
-    seconds: dict[str, dict[str, float]] = {}
+    clocks = folder / "timing.json"
+    seconds: dict[str, dict[str, float]] = read_json(clocks, "the timing of a run: delete it") if clocks.exists() else {}
     for place, mode in enumerate(modes):
         path = folder / "rounds" / f"{mode.name}.parquet"
         ticker = _Ticker(progress, place * total // len(modes), total, mode.name)
@@ -88,6 +91,7 @@ def play_all(setting: Setting, out: str | Path, log: RoundLog | None = None, pro
             played[mode.name] = setting.play(mode, log=log, ticker=ticker, clock=clock)
             seconds[mode.name] = clock.seconds
             _write(path, played[mode.name].table)
+            write_json(clocks, seconds)
     report = _report(setting, played, seconds)
     _write(folder / "sessions.parquet", _sessions(report))
     write_json(folder / "report.json", report.to_dict())
@@ -116,14 +120,20 @@ def prepare(config: Config, folder: Path | None = None, progress: Progress | Non
 
 def _corpus(config: Config) -> Corpus:
     asked = config.corpus
+    for key in ("name", "data"):
+        if key in asked.options:
+            raise InvalidInput(f"corpus.options.{key}", "stands in [corpus] itself, not in its options", asked.options[key])
     try:
         return corpora.load(asked.name, asked.data, **asked.options)
-    except TypeError as why:
-        if "unexpected keyword argument" not in str(why):
-            raise
-        raise InvalidInput("corpus.options", f"must be options of the loader of {asked.name} ({why})") from why
     except InvalidInput as why:
         raise InvalidInput(f"corpus.{why.field}", why.rule, why.value, where=why.where) from why
+    except (TypeError, ValueError) as why:
+        if not asked.options:
+            raise
+        given = asked.options
+        if "keyword argument" in str(why) or "multiple values" in str(why):
+            raise InvalidInput("corpus.options", f"must be options of the loader of {asked.name} ({why})", given) from why
+        raise InvalidInput("corpus.options", f"must have values that the loader of {asked.name} can take ({why})", given) from why
 
 
 def _world(mode: Mode, common: World, scorers: Mapping[str, Scorer]) -> World:

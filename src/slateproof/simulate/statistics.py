@@ -17,6 +17,9 @@ from slateproof.types.columns import Floats, finite_scalar
 
 __all__ = ["Interval", "SettingRow", "SignTest", "by_setting", "paired_bootstrap", "sign_test"]
 
+RESAMPLES, SEED, LEVEL = 10_000, 42, 0.95
+"""The paper's bootstrap."""
+
 CELLS = 1 << 22
 """Resampled values held at once."""
 
@@ -69,7 +72,7 @@ class SettingRow:
     smallest: float
 
 
-def paired_bootstrap(after: Any, before: Any, *, resamples: int = 10_000, seed: int = 42, level: float = 0.95) -> Interval:
+def paired_bootstrap(after: Any, before: Any, *, resamples: int = RESAMPLES, seed: int = SEED, level: float = LEVEL) -> Interval:
     """Mean of ``after - before`` over pairs, with the percentile interval of resampled pairs (numpy's default generator, ``seed``).
 
     NaN marks a value that is missing; its pair is dropped and counted. Quantiles interpolate linearly between order statistics.

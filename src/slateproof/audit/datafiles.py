@@ -6,9 +6,9 @@ Scope: none; storage.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -30,17 +30,27 @@ BYTES = 64 << 20
 PREFIX = "records-"
 """How our own files are called; their rows are in order."""
 
-_DICTIONARIES = [field.name for field in SCHEMA if field.type == pa.string()]
-_FLOATS = [f"{field.name}.list.element" for field in SCHEMA if field.type == pa.list_(pa.float64())]
+
+def _path(column: pa.Field) -> str:
+    """What Parquet calls the values of a column."""
+    return f"{column.name}.list.element" if pa.types.is_list(column.type) else str(column.name)
+
+
+_DICTIONARIES = [column.name for column in SCHEMA if column.type == pa.string()]
+_FLOATS = [_path(column) for column in SCHEMA if column.type == pa.list_(pa.float64())]
+
+_NOISE = [f"{name}.list.element" for name in ("scores", "shaped", "widths")]
+"""Most of a record, and nothing that compression finds anything in: it is stored as it is."""
 
 _LISTS = frozenset(column.name for column in COLUMNS if pa.types.is_list(column.type))
 
 _PARQUET: dict[str, Any] = {
-    "compression": "zstd",
-    "compression_level": 1,
+    "compression": {_path(column): "none" if _path(column) in _NOISE else "zstd" for column in SCHEMA},
+    "compression_level": {_path(column): 1 for column in SCHEMA if _path(column) not in _NOISE},
     "use_dictionary": _DICTIONARIES,
     "column_encoding": {
         **dict.fromkeys(_FLOATS, "BYTE_STREAM_SPLIT"),
+        **dict.fromkeys(_NOISE, "PLAIN"),
         **dict.fromkeys(("candidate_rows.list.element", "index"), "DELTA_BINARY_PACKED"),
     },
     "write_page_checksum": True,
@@ -52,7 +62,9 @@ _PARQUET: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One Parquet file: ``first`` and ``last`` are the places of its records (by the table's statistics).
+    """One Parquet file: ``first`` and ``last`` are the places of its records; ``claims`` is all that its entry says of it.
+
+    None of it is checked: ``tablecheck`` compares it with the file.
 
     Scope: none; storage.
     """
@@ -61,6 +73,7 @@ class DataFile:
     rows: int
     first: int
     last: int
+    claims: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
 def write_file(folder: Folder, path: str, records: Iterable[pa.RecordBatch], version: int) -> int:

@@ -13,7 +13,7 @@ __all__ = ["KINDS", "Problem", "ProblemKind", "VerifyReport"]
 
 ProblemKind = Literal[
     "header", "signature", "origin", "rollback", "fork", "root", "missing", "misplaced", "changed", "withheld", "unreadable",
-    "inputs", "replay", "scope", "catalog",
+    "inputs", "replay", "scope", "catalog", "table",
 ]  # fmt: skip
 
 KINDS: dict[ProblemKind, str] = {
@@ -32,6 +32,7 @@ KINDS: dict[ProblemKind, str] = {
     "replay": "the logged inputs give another slate, margin or certificate",
     "scope": "a record names another privacy scope than the header",
     "catalog": "a catalogue that records refer to is missing or damaged",
+    "table": "the table tells other readers what its records do not bear out: columns, row counts, statistics",
 }
 
 MOST = 100

@@ -30,6 +30,7 @@ from slateproof.audit.header import Header
 from slateproof.audit.merkle import HASH, Peaks
 from slateproof.audit.schema import schema_of
 from slateproof.audit.snapshots import LAST_SNAPSHOT, entry, put_aside, snapshot, table_of_entries
+from slateproof.audit.tablecheck import table_problems, wrong_claims
 from slateproof.errors import InvalidInput
 
 __all__ = ["Store"]
@@ -255,7 +256,9 @@ class Store:
         """The data files in the order of their records."""
         try:
             actions = pa.table(self._table.get_add_actions(flatten=True)).to_pylist()
-            found = [DataFile(a["path"], int(a["num_records"]), int(a["min.index"]), int(a["max.index"])) for a in actions]
+            found = [
+                DataFile(a["path"], int(a["num_records"]), int(a["min.index"]), int(a["max.index"]), _said(a)) for a in actions
+            ]
         except (DeltaError, OSError, ValueError, KeyError, TypeError) as why:
             raise LogUnreadable(f"{self.folder.uri}: the list of files is damaged ({said(why)})") from why
         return sorted(found, key=lambda file: (file.first, file.path))
@@ -330,6 +333,14 @@ class Store:
             parts.append(b"".join(batch.column(0).to_pylist()))
         return b"".join(parts)[: None if stop is None else HASH * stop]
 
+    def wrong_schema(self) -> list[str]:
+        """What the table says of itself and a log does not."""
+        return list(table_problems(self._table, self.header.schema_version))
+
+    def wrong_claims(self, file: DataFile) -> list[str]:
+        """What the table tells its readers of a file, and its records do not bear out."""
+        return list(wrong_claims(self.folder, file))
+
     @property
     def version(self) -> int:
         """The Delta version this object sees."""
@@ -340,6 +351,10 @@ class Store:
         if self._scratch is not None:
             return [f"{self.folder.uri}/{file.path}" for file in self.files()]
         return list(self._table.file_uris())
+
+
+def _said(action: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in action.items() if value is not None}
 
 
 def _properties(checkpoint: Checkpoint, peaks: Peaks) -> CommitProperties:

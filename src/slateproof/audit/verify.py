@@ -14,6 +14,7 @@ import pyarrow as pa
 from slateproof.audit.batchreplay import agreeing
 from slateproof.audit.catalogs import CatalogShelf
 from slateproof.audit.checkpoint import Checkpoint
+from slateproof.audit.datafiles import PREFIX, DataFile
 from slateproof.audit.errors import LogError, LogUnreadable
 from slateproof.audit.keys import PublicKey, PublicKeyLike, public_key
 from slateproof.audit.merkle import HASH, Peaks, root_of
@@ -23,6 +24,7 @@ from slateproof.audit.report import Findings, VerifyReport
 from slateproof.audit.schema import FIELDS, MONITOR_DROPS, REPLAY_NEEDS
 from slateproof.audit.seal import commitments_of, leaf_table, stored_leaves
 from slateproof.audit.store import Store
+from slateproof.audit.tablecheck import has_page_index
 from slateproof.errors import InvalidInput
 
 __all__ = ["verify_log", "verify_store"]
@@ -76,6 +78,8 @@ class _Verification:
         self.leaves = bytearray()
         self.replayed = self.withheld = self.bare = 0
         self.broken_catalogs: set[str] = set()
+        self.files: list[DataFile] = []
+        self.unread: set[str] = set()
 
     def run(self, progress: Progress | None) -> VerifyReport:
         started = time.perf_counter()
@@ -89,6 +93,7 @@ class _Verification:
                 if progress is not None:
                     progress(len(self.leaves) // HASH, last.size)
         self._tree(last)
+        self._table()
         if self.store.without_snapshot:
             self.notes.append(
                 "the snapshot of the Delta log is damaged; its entries were read instead, and the next writer mends it"
@@ -147,10 +152,12 @@ class _Verification:
         except LogUnreadable as why:
             self.findings.add("unreadable", None, str(why))
             return
+        self.files = [file for group in groups for file in group]
         for group in groups:
             try:
                 yield from self.store.group_batches(group)
             except LogUnreadable as why:
+                self.unread |= {file.path for file in group}
                 self.findings.add("unreadable", group[0].first, str(why))
 
     def _batch(self, batch: pa.RecordBatch, size: int, agreed: Future[Any]) -> None:
@@ -238,6 +245,22 @@ class _Verification:
         if old is not None and old.size <= min(size, last.size) and root_of(self.leaves, 0, old.size) != old.root:
             message = f"the first {old.size} records are not those of the given checkpoint"
             self.findings.add("fork", None, message)
+
+    def _table(self) -> None:
+        """What other readers are told, file by file; one that cannot be read has been reported."""
+        for message in self.store.wrong_schema():
+            self.findings.add("table", None, message)
+        for file in self.files:
+            if file.path in self.unread:
+                continue
+            try:
+                for message in self.store.wrong_claims(file):
+                    self.findings.add("table", file.first, message)
+            except LogUnreadable as why:
+                self.findings.add("unreadable", file.first, str(why))
+        foreign = sum(has_page_index(self.store.folder, file) for file in self.files if not file.path.startswith(PREFIX))
+        if foreign:
+            self.notes.append(f"{foreign} files come from another tool, with indexes of pages that cannot be checked")
 
     def _first_bad(self, last: Checkpoint) -> tuple[int, int]:
         """The first commit whose records do not give its root: (first record, one past its last)."""

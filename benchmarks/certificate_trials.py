@@ -2,7 +2,9 @@
 
 Random slates (MMR, MSD, top-K; vectors, matrices, tags, none; ties and near-ties; lambda from 0 to 1) are perturbed at random and
 on purpose: sign vectors at the radius, the weakest pair pushed together, single items at their own radius, Euclidean balls, and
-all of them a few floats inside the boundary. Every perturbed score vector is selected again from scratch by a compiled kernel. A
+all of them a few floats inside the boundary. Every perturbed score vector is selected again from scratch by a compiled kernel. Some
+trials move the target value, the exploration and the memory along with the scores (the full movement of the proposition) and are
+selected again by the selector itself, as are those of SCPO, half of them under a node budget just enough for the reference. A
 violation is a slate that changed although a certificate said it would not, or an exact check that says anything but the truth.
 """
 
@@ -13,6 +15,7 @@ import json
 import math
 import platform
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +32,9 @@ from slateproof.types import Levers, Pool, Rule, Slate, State, unit
 
 PER_SLATE = 500
 FAMILIES = ("uniform", "signs", "weakest pair", "any pair", "one item", "euclidean", "gaussian", "shrunk witness")
-CLAIMS = ("radius", "norm check", "euclidean radius", "item radius", "exact check")
+CLAIMS = ("radius", "norm check", "euclidean radius", "item radius", "exact check", "moving bonuses")
+MOVING = 30
+"""Trials per slate in which bonuses and novelty move, too."""
 
 
 @njit(cache=True, nogil=True)
@@ -70,7 +75,9 @@ def random_slate(rng: np.random.Generator) -> Slate:
     pool = Pool(ids=rng.permutation(n).tolist(), scores=scores, targets=rng.random(n), widths=rng.random(n) * 0.3, **source)
     if rng.random() < 0.15:
         return TopKSelector().select(pool, Levers(size=k))
-    levers = Levers(float(rng.uniform(-0.2, 0.2)), float(rng.uniform(0, 0.9)), float(rng.choice([0.0, 0.1, 0.3, 0.6, 0.95])), k)
+    levers = Levers(
+        float(rng.uniform(-0.2, 0.2)), float(rng.uniform(0, 0.9)), float(rng.choice([0.0, 0.1, 0.3, 0.6, 0.95, 1.0])), k
+    )
     novelty = float(rng.choice([0.0, 0.1]))
     selector = GreedySelector(float(rng.choice([0.0, 0.2])), 0.3, novelty, "mean" if rng.random() < 0.3 else "max")
     return selector.select(pool, levers, State(shown=tuple(pool.ids[: n // 3])))
@@ -143,14 +150,49 @@ def one_slate(rng: np.random.Generator, slate: Slate, count: int, tally: dict[st
         tally["witnesses_failed"] += int(bool(cert.exact(witness)))
 
 
+def moving_trials(rng: np.random.Generator, slate: Slate, count: int, tally: dict[str, Any]) -> None:
+    """Target value, exploration, memory and scores move together, so that M is a little below or above half the margin."""
+    cert, pool, rule, rest = certify(slate), slate.pool, slate.rule, 1.0 - slate.levers.diversity
+    if rule.kind == "top-k" or not math.isfinite(cert.margin):
+        return
+    selector = GreedySelector(rule.target_gain, rule.window, rule.novelty, rule.dissimilarity)
+    worst = np.sign(cert.witness()) if math.isfinite(cert.radius) else np.zeros(pool.size)
+    for _ in range(count):
+        part = float(rng.choice([0.0, 0.1, 0.5, 1.0])) * cert.margin
+        levers = replace(slate.levers, exploration=max(0.0, slate.levers.exploration + part * float(rng.uniform(-1, 1))))
+        knowledge = min(1.0, max(0.0, 0.5 + 0.5 * part * float(rng.uniform(-1, 1))))
+        shown = pool.ids[: int(rng.integers(0, pool.size))] if rng.random() < 0.1 else slate.state.shown
+        state = State(knowledge, shown=tuple(shown))
+        bonuses, novelty = bonuses_of(selector.select(pool, levers, state))
+        left = 0.5 * cert.margin * float(rng.choice([0.9, 1.0 - 1e-12, 1.1])) - cert.movement(pool.scores, bonuses, novelty)
+        direction = worst if rng.random() < 0.5 else rng.choice([-1.0, 1.0], pool.size)
+        others = pool.scores + direction * (max(0.0, left) / rest if rest > 0.0 else 1.0)
+        held = cert.holds(others, bonuses, novelty)
+        same = selector.select(pool.with_scores(others), levers, state).ids == slate.ids
+        tally["moving_trials"] += 1
+        tally["claims"]["moving bonuses"] += int(held)
+        tally["violations"]["moving bonuses"] += int(held and not same)
+
+
+def bonuses_of(slate: Slate) -> tuple[np.ndarray, np.ndarray]:
+    """(b, n) of a slate, as a caller would compute them."""
+    pool, rule = slate.pool, slate.rule
+    near = 1.0 - np.minimum(1.0, (pool.targets - slate.target) ** 2 / rule.window**2)
+    novel = [0.0 if item in slate.state.shown_set else rule.novelty for item in pool.ids]
+    return rule.target_gain * near + slate.levers.exploration * pool.widths, np.array(novel)
+
+
 def one_window_slate(rng: np.random.Generator, count: int, tally: dict[str, Any]) -> None:
     """The same for SCPO, by choosing again: slower, so fewer."""
-    n = int(rng.integers(3, 14))
+    n = int(rng.integers(3, 18))
     k = int(rng.integers(1, min(n, 5)))
     vectors = unit(rng.standard_normal((n, 4)))
     pool = Pool(ids=rng.permutation(n).tolist(), scores=rng.normal(0, 0.5, n), targets=rng.random(n), vectors=vectors)
-    rule = Rule("window", window=float(rng.choice([0.05, 0.3])))
-    levers = Levers(diversity=float(rng.choice([0.0, 0.3, 0.9])), size=k)
+    rule = Rule("window", window=float(rng.choice([0.05, 0.3, 0.5])))
+    levers = Levers(diversity=float(rng.choice([0.0, 0.3, 0.9, 1.0])), size=k)
+    steps = choose_set(pool, rule, levers, 0.5)
+    if rng.random() < 0.5:
+        rule = replace(rule, node_budget=max(1, steps.nodes))
     slate = Slate(pool, levers, State(), rule, 0.5, choose_set(pool, rule, levers, 0.5))
     cert = certify(slate)
     radius = cert.radius if math.isfinite(cert.radius) else 1.0
@@ -161,10 +203,14 @@ def one_window_slate(rng: np.random.Generator, count: int, tally: dict[str, Any]
     same = np.asarray(cert.exact(others))
     claim = np.nextafter(np.abs(others - pool.scores), np.inf).max(axis=1) < cert.radius
     holds = np.asarray(cert.holds(others))
+    # The premise of the radius; ``holds`` looks after it by itself.
+    completed = np.asarray(cert.completes(others))
     tally["window_trials"] += count
-    tally["window_claims"] += int(claim.sum()) + int(holds.sum())
-    tally["window_violations"] += int((claim & ~same).sum()) + int((holds & ~same).sum())
-    if math.isfinite(cert.radius):
+    tally["window_claims"] += int((claim & completed).sum()) + int(holds.sum())
+    tally["window_violations"] += int((claim & completed & ~same).sum()) + int((holds & ~same).sum())
+    tally["window_cut_short"] += int((claim & ~completed).sum())
+    tally["window_cut_short_and_changed"] += int((claim & ~completed & ~same).sum())
+    if math.isfinite(cert.radius) and slate.steps.proved:
         tally["witnesses"] += 1
         tally["witnesses_failed"] += int(bool(cert.exact(pool.scores + cert.witness())))
 
@@ -174,11 +220,14 @@ def run(trials: int, window_trials: int, seed: int = 2026) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     tally: dict[str, Any] = {
         "trials": 0, "changed": 0, "claims": dict.fromkeys(CLAIMS, 0), "violations": dict.fromkeys(CLAIMS, 0),
-        "witnesses": 0, "witnesses_failed": 0, "window_trials": 0, "window_claims": 0, "window_violations": 0,
+        "witnesses": 0, "witnesses_failed": 0, "moving_trials": 0, "window_trials": 0, "window_claims": 0,
+        "window_violations": 0, "window_cut_short": 0, "window_cut_short_and_changed": 0,
     }  # fmt: skip
     start = time.perf_counter()
     while tally["trials"] < trials:
-        one_slate(rng, random_slate(rng), PER_SLATE, tally)
+        slate = random_slate(rng)
+        one_slate(rng, slate, PER_SLATE, tally)
+        moving_trials(rng, slate, MOVING, tally)
     while tally["window_trials"] < window_trials:
         one_window_slate(rng, 50, tally)
     return {"seed": seed, "seconds": round(time.perf_counter() - start, 1), "machine": platform.platform(), **tally}

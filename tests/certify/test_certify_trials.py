@@ -17,7 +17,26 @@ def test_no_violation_in_a_slice():
     assert result["witnesses_failed"] == 0
     assert min(result["claims"].values()) > 1000
     assert result["changed"] > 10_000
+    # The premise of SCPO radii is not an idle one.
+    assert result["window_cut_short"] > 0
     assert result["witnesses"] > 100
+
+
+def empty():
+    return {
+        "trials": 0, "changed": 0, "claims": dict.fromkeys(trials.CLAIMS, 0), "violations": dict.fromkeys(trials.CLAIMS, 0),
+        "witnesses": 0, "witnesses_failed": 0, "moving_trials": 0,
+    }  # fmt: skip
+
+
+def test_a_margin_too_generous_is_caught_where_bonuses_move(monkeypatch):
+    honest = trials.certify
+    monkeypatch.setattr(trials, "certify", lambda slate: dataclasses.replace(honest(slate), margin=honest(slate).margin * 1.2))
+    rng, tally = np.random.default_rng(0), empty()
+    for _ in range(100):
+        trials.moving_trials(rng, trials.random_slate(rng), 30, tally)
+    assert tally["claims"]["moving bonuses"] > 300
+    assert tally["violations"]["moving bonuses"] > 0
 
 
 @pytest.mark.parametrize(("field", "claim"), [("radius", "radius"), ("margin", "norm check"), ("radius_l2", "euclidean radius")])
@@ -32,10 +51,7 @@ def test_a_wrong_certificate_is_caught(monkeypatch, field, claim):
     monkeypatch.setattr(trials, "certify", generous)
     monkeypatch.setattr(trials, "perturbations", lambda rng, cert, count: _honest_sizes(honest, rng, cert, count))
     rng = np.random.default_rng(0)
-    tally = {
-        "trials": 0, "changed": 0, "claims": dict.fromkeys(trials.CLAIMS, 0), "violations": dict.fromkeys(trials.CLAIMS, 0),
-        "witnesses": 0, "witnesses_failed": 0,
-    }  # fmt: skip
+    tally = empty()
     for _ in range(100):
         trials.one_slate(rng, trials.random_slate(rng), 200, tally)
     assert tally["violations"][claim] > 0

@@ -13,7 +13,7 @@ import pytest
 
 from slateproof.errors import InvalidInput
 from slateproof.learn import dp_step
-from slateproof.learn.dp_audit import AuditReport, audit, canary_facts, canary_log, canary_scores, canary_towers
+from slateproof.learn.dp_audit import AuditReport, Watched, audit, canary_facts, canary_log, canary_scores, canary_towers
 from slateproof.learn.dp_config import Private
 from slateproof.learn.dp_step import PrivateSteps
 from slateproof.learn.two_tower_data import Log, gather, neutral
@@ -43,6 +43,7 @@ class ClipPerItem(PrivateSteps):
 
     def _sum(self, index):
         log = self._log
+        index = index[np.asarray(log.count)[index] > 0]
         rows = (np.asarray(log.first)[index][:, None] + np.arange(self.how.rows_per_round)).ravel()
         single = log._replace(first=jnp.arange(log.item.size), count=jnp.ones(log.item.size, jnp.int32))
         total = jax.tree.map(jnp.zeros_like, self._model)
@@ -66,28 +67,53 @@ class SkipsEntries(PrivateSteps):
         super()._release(index, expected, (lambda **values: None) if self.steps % 2 else record)
 
 
-def offline(kind: type[PrivateSteps], *, rate: float = 0.01, steps: int = 60, noise: float = 1.0) -> Callable[..., PrivateSteps]:
-    def train(model, facts, log, seed: int) -> PrivateSteps:
-        run = kind(model, facts, log, replace(HOW, noise_multiplier=noise), seed=seed)
+class SkipsBoth(PrivateSteps):
+    """Every other step forgets its entry, and forgets to count itself: to the run's own eyes, nothing is missing."""
+
+    calls = 0
+
+    def _release(self, index, expected, record):
+        self.calls += 1
+        if self.calls % 2:
+            super()._release(index, expected, record)
+        else:
+            self._model = dp_step._move(self._model, self._sum(index), self.how.learning_rate / expected)
+
+
+class MovesBetween(PrivateSteps):
+    """A step of its own, before the first that is asked for."""
+
+    @property
+    def waiting(self):
+        self._model = dp_step._move(self._model, self._sum(np.arange(4)), 1.0)
+        return super().waiting
+
+
+Training = tuple[Callable[..., PrivateSteps], Callable[[Watched], None]]
+
+
+def begun(kind: type[PrivateSteps], noise: float | None) -> Callable[..., PrivateSteps]:
+    return lambda model, facts, log, seed: kind(model, facts, log, replace(HOW, noise_multiplier=noise), seed=seed)
+
+
+def offline(kind: type[PrivateSteps], *, rate: float = 0.01, steps: int = 60, noise: float = 1.0) -> Training:
+    def drive(run: Watched) -> None:
         for _ in range(steps):
             run.sampled(rate)
-        return run
 
-    return train
+    return begun(kind, noise), drive
 
 
-def streaming(kind: type[PrivateSteps], *, noise: float | None = 3.0) -> Callable[..., PrivateSteps]:
-    def train(model, facts, log, seed: int) -> PrivateSteps:
-        run = kind(model, facts, log, replace(HOW, noise_multiplier=noise), seed=seed)
+def streaming(kind: type[PrivateSteps], *, noise: float | None = 3.0, size: int = CANARIES) -> Training:
+    def drive(run: Watched) -> None:
         while run.waiting:
-            run.arrivals(CANARIES)
-        return run
+            run.arrivals(size)
 
-    return train
+    return begun(kind, noise), drive
 
 
-def attack(train: Callable[..., PrivateSteps], seed: int = 5) -> AuditReport:
-    report = audit(train, canaries=CANARIES, rows=ROWS, delta=DELTA, seed=seed)
+def attack(train: Training, seed: int = 5) -> AuditReport:
+    report = audit(*train, canaries=CANARIES, rows=ROWS, delta=DELTA, seed=seed)
     print(report.to_text())  # `pytest -rP` shows the figures
     return report
 
@@ -120,7 +146,29 @@ def test_no_sampling_with_claimed_amplification_is_caught() -> None:
 
 def test_a_step_without_an_entry_is_caught() -> None:
     report = attack(offline(SkipsEntries, steps=4))
-    assert report.problems == ("4 steps moved the model, 2 are in the ledger",)
+    assert report.problems == ("4 steps were asked for, 4 moved the model, 2 are in the ledger",)
+
+
+def test_a_step_without_entry_and_count_is_caught_from_outside() -> None:
+    report = attack(offline(SkipsBoth, steps=4))
+    assert report.problems == ("4 steps were asked for, 2 moved the model, 2 are in the ledger",)
+
+
+def test_a_model_that_moves_between_the_steps_is_caught() -> None:
+    report = attack(streaming(MovesBetween, size=200))
+    assert "the model moved where no step was asked for" in report.problems
+
+
+def test_the_real_learner_passes_over_several_streaming_steps() -> None:
+    """Six steps of a hundred places each: the claim is that of one, because a canary that is out moves no other."""
+    report = attack(streaming(PrivateSteps, size=100))
+    assert report.ok, report.to_text()
+    assert report.claimed == pytest.approx(1.27, abs=0.01)
+
+
+@pytest.mark.parametrize("fault", [NoiseOff, ClipPerItem])
+def test_faults_show_over_several_streaming_steps(fault: type[PrivateSteps]) -> None:
+    assert attack(streaming(fault, size=100)).lower > 1.27
 
 
 @pytest.mark.slow
@@ -138,9 +186,9 @@ def test_the_real_learner_passes_in_both_regimes_and_with_little_noise(seed: int
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("fault", [NoiseOff, NoiseByBatch, ClipPerItem, EveryRound, SkipsEntries])
+@pytest.mark.parametrize("fault", [NoiseOff, NoiseByBatch, ClipPerItem, EveryRound, SkipsEntries, SkipsBoth])
 def test_every_fault_is_caught_whatever_the_seed(fault: type[PrivateSteps], seed: int) -> None:
-    train = offline(fault) if fault in (EveryRound, SkipsEntries) else streaming(fault)
+    train = offline(fault) if fault in (EveryRound, SkipsEntries, SkipsBoth) else streaming(fault)
     assert not attack(train, seed).ok
 
 
@@ -162,15 +210,16 @@ def test_a_run_without_noise_that_says_so_is_not_refuted() -> None:
 def test_canaries_have_their_own_item_and_alternate_their_response() -> None:
     inside = np.array([True, False, True, True])
     log = canary_log(inside, 3)
-    assert log.item.tolist() == [0, 0, 0, 2, 2, 2, 3, 3, 3]
-    assert log.label.tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 1]
-    assert log.first.tolist() == [0, 3, 6]
+    assert log.item.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert log.label.tolist() == [0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1]
+    assert log.first.tolist() == [0, 3, 6, 9]
+    assert log.count.tolist() == [3, 0, 3, 3], "a canary that is out leaves its place empty"
 
 
 def own_gradient(model: Towers, canary: int, canaries: int, rows: int) -> Towers:
     """The gradient of one canary's round alone."""
     log = canary_log(np.arange(canaries) == canary, rows)
-    batch = neutral(gather(Log(*map(jnp.asarray, log)), jnp.array([0]), rows))
+    batch = neutral(gather(Log(*map(jnp.asarray, log)), jnp.array([canary]), rows))
     return jax.jit(jax.grad(pointwise_loss))(model, canary_facts(canaries), batch)
 
 
@@ -205,4 +254,4 @@ def test_a_canary_s_gradient_is_mostly_its_own_and_larger_than_the_clip(seed: in
 def test_audit_settings_that_break_a_rule_are_refused(field: str, given: dict) -> None:
     settings = {"canaries": 10, "rows": 2, "delta": DELTA, "seed": 0} | given
     with pytest.raises(InvalidInput, match=field):
-        audit(streaming(PrivateSteps), **settings)
+        audit(*streaming(PrivateSteps), **settings)

@@ -12,9 +12,11 @@ from conformance import LearnerConformance
 
 from slateproof import corpora as data
 from slateproof.errors import InvalidInput
+from slateproof.learn import dp_seed
 from slateproof.learn.dp_config import Private
+from slateproof.learn.dp_records import by_arrival
 from slateproof.learn.dp_step import OFF, PrivateSteps
-from slateproof.learn.dp_train import PrivateTwoTower, by_arrival
+from slateproof.learn.dp_train import PrivateTwoTower
 from slateproof.learn.modelfile import read
 from slateproof.learn.protocol import Context
 from slateproof.learn.two_tower import TwoTower, towers_for
@@ -159,7 +161,8 @@ def test_noise_stands_on_the_sum_and_the_divisor_is_the_expected_batch(corpus, l
         assert moved.std() == pytest.approx(expected, rel=0.05)
         assert abs(moved.mean()) < 5 * expected / np.sqrt(moved.size)
         assert abs(np.corrcoef(moved[0], moved[1])[0, 1]) < 0.15, "noise must be fresh in every step"
-        assert np.unique(moved[0]).size == moved[0].size, "noise must be fresh in every coordinate"
+        # float32 differences of a thousand coordinates meet by chance now and then; noise used twice would meet everywhere.
+        assert moved[0].size - np.unique(moved[0]).size < 10, "noise must be fresh in every coordinate"
 
 
 def test_without_noise_the_step_is_plain_sgd_and_the_ledger_says_so(corpus, log) -> None:
@@ -284,22 +287,33 @@ def test_the_same_seed_gives_the_same_bits(corpus, log) -> None:
 
 def test_every_bit_of_the_seed_reaches_the_noise(corpus, log) -> None:
     """JAX reads 32 bits of a seed: a noise that hung on those alone could be searched for."""
-    keys = [tuple(jax.random.key_data(begin(corpus, log, seed=3 + high)._key).tolist()) for high in (0, 2**32, 2**45, 2**61)]
-    assert len(set(keys)) == 4
-    assert len({low for _, low in keys}) == 4
+    keys = [tuple(jax.random.key_data(begin(corpus, log, seed=3 + high)._key).tolist()) for high in (0, 2**32, 2**45, 2**61, 2**90)]
+    assert len(set(keys)) == len({high for high, _ in keys}) == len({low for _, low in keys}) == 5
+
+
+def test_first_parameters_tell_nothing_of_the_seed(corpus) -> None:
+    """They may show in a released model: drawn from ``jax.random.key(seed)`` they would give 32 bits of the secret away."""
+    starts = [LEARNER.start(corpus, seed).model for seed in (3, 3 + 2**32, 3 + 2**61, 4)]
+    plain = towers_for(corpus, TOWER, 3)
+    first = [np.asarray(one.embedding) for one in (*starts, plain)]
+    for i, one in enumerate(first):
+        assert not any(np.array_equal(one, other) for other in first[:i])
+    run = LEARNER.start(corpus, 3)
+    assert not np.array_equal(jax.random.key_data(run._key), jax.random.key_data(dp_seed.key(3, "first parameters")))
+    assert np.array_equal(np.asarray(LEARNER.start(corpus, 3).model.embedding), first[0])
 
 
 @pytest.mark.parametrize("regime", ["offline", "streaming"])
 def test_calibration_meets_its_target_in_the_ledger(corpus, regime: str) -> None:
     learner = replace(LEARNER, regime=regime, arrivals_per_step=300).calibrated(epsilon=2.0, delta=1e-5)
-    scorer = learner.fit(corpus)
+    scorer = learner.fit(corpus, seed=7)
     assert 1.99 < scorer.ledger.epsilon(1e-5) <= 2.0
     assert len(scorer.ledger) == (4 if regime == "offline" else 2)
 
 
 def test_widths_of_a_private_scorer_read_no_counts(corpus) -> None:
     """They are a function of the released vectors alone."""
-    scorer = LEARNER.fit(corpus)
+    scorer = LEARNER.fit(corpus, seed=7)
     v = np.asarray(scorer.vectors, np.float64)
     precision = TOWER.ridge * np.eye(4) + TOWER.prior_rows * v.T @ v / len(v)
     items = np.arange(150)[None]

@@ -5,8 +5,8 @@ independently. The attacker knows the first and the last parameters and scores c
 against the canary's gradient. The best guesses give, by the theorem behind ``CanaryScoreAuditor.epsilon_one_run``, an epsilon that
 the training exceeds with the stated confidence. If it is above what the ledger claims, the training is not what the ledger says.
 
-A bound that stays below the claim proves nothing: this attack may be too weak. Beside it stands one structural check, that as many
-steps are recorded as have moved the model.
+A bound that stays below the claim proves nothing: this attack may be too weak. Beside it stand structural checks: as many entries
+as steps that were asked for, counted from outside the run, and no change of the model between them.
 
 Scope: stability of a claim only; an audit refutes claims and never makes one.
 """
@@ -29,12 +29,13 @@ from slateproof.learn.two_tower_data import Log, gather, neutral
 from slateproof.learn.two_tower_model import Facts, Towers, pointwise_loss
 from slateproof.types.columns import Floats
 
-__all__ = ["AuditReport", "audit", "canary_facts", "canary_log", "canary_scores", "canary_towers"]
+__all__ = ["AuditReport", "Watched", "audit", "canary_facts", "canary_log", "canary_scores", "canary_towers"]
 
 SIZES = (8, 2)
 """Hidden and embedding size of the audited towers: enough hidden units that no item tower is dead at the start."""
 
-Train = Callable[[Towers, Facts, Log, int], PrivateSteps]
+Start = Callable[[Towers, Facts, Log, int], PrivateSteps]
+Drive = Callable[["Watched"], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +66,55 @@ class AuditReport:
         return "\n".join([head, *(f"PROBLEM: {line}" for line in self.problems)])
 
 
-def audit(train: Train, *, canaries: int, rows: int, delta: float, seed: int, confidence: float = 0.95) -> AuditReport:
-    """Train once on a log of canaries with ``train(model, facts, log, seed)`` and try to refute what its ledger claims.
+class Watched:
+    """A run as ``drive`` sees it: ``sampled``, ``arrivals`` and ``waiting``, counted from outside.
 
-    ``rows`` is the number of rows of a canary round, which should be the most that the learner allows.
+    Scope: none.
+    """
+
+    def __init__(self, run: PrivateSteps) -> None:
+        self._run = run
+        self._before = len(run.ledger)
+        self._asked = 0
+        self._last = run.model
+        self._moved_between = False
+
+    @property
+    def waiting(self) -> int:
+        """How many rounds the run has not read."""
+        return self._run.waiting
+
+    def sampled(self, rate: float) -> None:
+        """One offline step."""
+        self._counted(lambda: self._run.sampled(rate))
+
+    def arrivals(self, count: int) -> None:
+        """One streaming step."""
+        self._counted(lambda: self._run.arrivals(count))
+
+    def problems(self) -> list[str]:
+        """What does not fit: calls, steps and entries; and a model that moved where no step was asked for."""
+        recorded, out = len(self._run.ledger) - self._before, []
+        if not recorded == self._run.steps == self._asked:
+            out.append(f"{self._asked} steps were asked for, {self._run.steps} moved the model, {recorded} are in the ledger")
+        if self._moved_between or self._run.model is not self._last:
+            out.append("the model moved where no step was asked for")
+        return out
+
+    def _counted(self, step: Callable[[], None]) -> None:
+        self._moved_between |= self._run.model is not self._last
+        step()
+        self._asked += 1
+        self._last = self._run.model
+
+
+def audit(
+    start: Start, drive: Drive, *, canaries: int, rows: int, delta: float, seed: int, confidence: float = 0.95
+) -> AuditReport:
+    """Train once on a log of canaries and try to refute what the ledger of the run claims.
+
+    ``start(model, facts, log, seed)`` makes the run, ``drive(run)`` asks it for its steps, through ``Watched``. ``rows`` is the
+    number of rows of a canary round, which should be the most that the learner allows.
     """
     check_whole(canaries, "canaries", 2)
     if not 0.5 < confidence < 1.0:
@@ -76,7 +122,9 @@ def audit(train: Train, *, canaries: int, rows: int, delta: float, seed: int, co
     inside = np.random.default_rng([seed, 7]).random(canaries) < 0.5
     model = canary_towers(canaries, seed)
     facts, everyone = canary_facts(canaries), canary_log(np.ones(canaries, np.bool_), rows)
-    run = train(model, facts, canary_log(inside, rows), seed)
+    run = start(model, facts, canary_log(inside, rows), seed)
+    watched = Watched(run)
+    drive(watched)
     scores = canary_scores(model, run.model, facts, everyone, rows)
     auditor = CanaryScoreAuditor(scores[inside], scores[~inside])
     lower = float(auditor.epsilon_one_run(1.0 - confidence, delta))
@@ -86,9 +134,7 @@ def audit(train: Train, *, canaries: int, rows: int, delta: float, seed: int, co
         problems.append(
             f"membership shows: ε is at least {lower:.3g} with confidence {confidence:g}, the ledger claims {claimed:.3g}"
         )
-    if len(run.ledger) != run.steps:
-        problems.append(f"{run.steps} steps moved the model, {len(run.ledger)} are in the ledger")
-    return AuditReport(lower, claimed, delta, confidence, canaries, tuple(problems))
+    return AuditReport(lower, claimed, delta, confidence, canaries, tuple(problems + watched.problems()))
 
 
 def canary_towers(canaries: int, seed: int) -> Towers:
@@ -108,15 +154,16 @@ def canary_facts(canaries: int) -> Facts:
 
 
 def canary_log(inside: np.ndarray, rows: int) -> Log:
-    """The rounds of the canaries in the mask: canary j is ``rows`` rows of item j, all with response j mod 2, first of its user.
+    """A place for every canary; one outside the mask has no rows there.
 
-    Equal rows point the same way, so that a clip per item shows; responses that alternate keep the shared parameters from moving.
+    Canary j is ``rows`` rows of item j, all with response j mod 2, first of its user. Equal rows point the same way, so that a clip
+    per item shows; responses that alternate keep the shared parameters from moving. A canary that is out leaves its place empty:
+    it moves no other to another step, and the length of the log, a run's population, tells nothing about how many are in.
     """
-    item = np.flatnonzero(inside).astype(np.int32)
-    place = np.arange(item.size, dtype=np.int32)
+    item = np.arange(inside.size, dtype=np.int32)
     return Log(
         np.repeat(item, rows), np.repeat(item % 2, rows).astype(np.float32), np.full(item.size * rows, 0.5, np.float32),
-        np.tile(np.arange(rows, dtype=np.int32), item.size), place * rows, np.full(item.size, rows, np.int32), place,
+        np.tile(np.arange(rows, dtype=np.int32), item.size), item * rows, np.where(inside, rows, 0).astype(np.int32), item,
     )  # fmt: skip
 
 

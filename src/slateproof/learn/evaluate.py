@@ -87,10 +87,11 @@ def evaluate(
     resamples: int = 1000,
     rng: np.random.Generator | None = None,
     progress: Progress | None = None,
+    users: Any = None,
 ) -> Evaluation:
-    """Measure ``scorer`` on the test users; ``rng`` draws the bootstrap (default: seed 42)."""
+    """Measure ``scorer`` on the test users, or on the mask ``users``; ``rng`` draws the bootstrap (default: seed 42)."""
     rng = np.random.default_rng(42) if rng is None else rng
-    rows = held_out_scores(scorer, corpus, progress)
+    rows = held_out_scores(scorer, corpus, progress, users)
     by_user, per_user = auc_by_user(rows.user, rows.positive, rows.scores)
     liked, gains = ndcg_by_user(rows.user, rows.positive, rows.scores, k)
     chances = _probabilities(scorer, rows.scores)
@@ -111,10 +112,10 @@ def evaluate(
     )
 
 
-def held_out_scores(scorer: Scorer, corpus: Corpus, progress: Progress | None = None) -> HeldOut:
+def held_out_scores(scorer: Scorer, corpus: Corpus, progress: Progress | None = None, users: Any = None) -> HeldOut:
     """Scores of the second half of every test user's rows, after the first half was observed."""
-    part, length = corpus.split().part, np.diff(corpus.user_starts)
-    users = np.flatnonzero((part == 2) & (length >= 2))
+    length = np.diff(corpus.user_starts)
+    users = np.flatnonzero((corpus.split().part == 2 if users is None else users) & (length >= 2))
     if users.size == 0:
         raise InvalidInput("corpus", "must have a test user with at least two rows", corpus.label)
     users = users[np.argsort(length[users], kind="stable")]  # alike lengths together: little padding

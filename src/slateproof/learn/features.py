@@ -9,6 +9,7 @@ Scope: conditional; difficulties computed from protected responses are condition
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -54,15 +55,15 @@ def item_features(corpus: Corpus) -> ItemFeatures:
     return ItemFeatures(starts, index, value, 2 + len(items.tag_names))
 
 
-def training_difficulty(corpus: Corpus) -> Floats:
+def training_difficulty(corpus: Corpus, train: Any = None) -> Floats:
     """1 - mean success among the training users, with one more row of the average success; a difficulty that was given stays.
 
     Success is the score/100 where the corpus' rule is "score", and yes or no elsewhere. An item that training did not see has the
-    average.
+    average. ``train`` (a mask over the rows) stands for the split's where a learner draws its training users itself.
     """
     if corpus.difficulty_rule == "given":
         return corpus.items.difficulty
-    train = corpus.split().train
+    train = corpus.split().train if train is None else train
     success = corpus.response[train] / 100.0 if corpus.difficulty_rule == "score" else corpus.positive[train].astype(np.float64)
     item, items = corpus.item[train], len(corpus.items)
     total = np.bincount(item, success, items) + success.mean()

@@ -45,6 +45,9 @@ LEARNERS: Mapping[str, Known] = MappingProxyType(
         "dkt": Known("dkt", "DKT", "DKTScorer", "deep knowledge tracing (JAX)"),
         "sakt": Known("sakt", "SAKT", "SAKTScorer", "self-attentive knowledge tracing (JAX)"),
         "two-tower": Known("two_tower", "TwoTower", "TwoTowerScorer", "state-gated two-tower network (JAX)"),
+        "private-two-tower": Known(
+            "dp_train", "private_two_tower", "TwoTowerScorer", "two-tower trained under differential privacy (ε, δ per round)"
+        ),
         "blend": Known("blend", "Blend", "BlendScorer", "mf-bce anchor (weight .75) and two-tower, standardised per pool"),
         "blend-raw": Known("blend", "Blend", "BlendScorer", "the same, raw scores", (("raw", True),)),
     }
@@ -54,12 +57,18 @@ LEARNERS: Mapping[str, Known] = MappingProxyType(
 _PARTS = ("mf-bce", "two-tower")
 
 
-def learner(name: str) -> Learner:
-    """The learner of a name with the published settings; an unknown name is refused with the known ones."""
+def learner(name: str, *, epsilon: float | None = None, delta: float | None = None) -> Learner:
+    """The learner of a name with the published settings; an unknown name is refused with the known ones.
+
+    ``epsilon`` and ``delta`` are the budget of a private learner; every other refuses them.
+    """
     known = _known(name)
+    budget = {key: value for key, value in (("epsilon", epsilon), ("delta", delta)) if value is not None}
+    if budget and known.learner != "private_two_tower":
+        raise InvalidInput(next(iter(budget)), "is for private learners: private-two-tower", name)
     made = _class(known, known.learner)
     parts = {"anchor": learner(_PARTS[0]), "adaptive": learner(_PARTS[1])} if known.learner == "Blend" else {}
-    return made(**parts, **dict(known.settings))
+    return made(**parts, **dict(known.settings), **budget)
 
 
 def open_model(path: str | Path, corpus: Corpus) -> Scorer:

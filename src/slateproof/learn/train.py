@@ -5,6 +5,7 @@ Scope: that of the learner.
 
 from __future__ import annotations
 
+import secrets
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,7 @@ __all__ = ["TrainReport", "score_pools", "train"]
 
 @dataclass(frozen=True, slots=True)
 class TrainReport:
-    """What was fitted on what, how long it took, and how it does on held-out users.
+    """What was fitted on what, how long it took, and how it does on held-out users. ``seed`` is None where it must stay secret.
 
     Scope: none; measurements.
     """
@@ -33,7 +34,7 @@ class TrainReport:
     learner: str
     corpus: str
     corpus_digest: str
-    seed: int
+    seed: int | None
     seconds: float
     held_out: Evaluation
 
@@ -44,18 +45,35 @@ class TrainReport:
 
     def to_text(self) -> str:
         """A few lines to print."""
-        head = f"{self.learner} fitted on {self.corpus} (digest {self.corpus_digest[:12]}), seed {self.seed}, {self.seconds:.1f} s"
+        seed = "secret seed" if self.seed is None else f"seed {self.seed}"
+        head = f"{self.learner} fitted on {self.corpus} (digest {self.corpus_digest[:12]}), {seed}, {self.seconds:.1f} s"
         return f"{head}\n{self.held_out.to_text()}"
 
 
-def train(corpus: Corpus, learner_name: str, seed: int = 42, progress: Progress | None = None) -> tuple[Scorer, TrainReport]:
-    """Fit the learner of that name with the published settings, and measure it on the test users."""
-    chosen, seed = learner(learner_name), check_seed(seed)
+def train(
+    corpus: Corpus,
+    learner_name: str,
+    seed: int | None = None,
+    progress: Progress | None = None,
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+) -> tuple[Scorer, TrainReport]:
+    """Fit the learner of that name with the published settings, and measure it on the users that it held out.
+
+    Without a ``seed`` it is 42; for a private learner it is drawn from the system's randomness and told to nobody, because who
+    knows it can take the noise off. One that is given is as secret as its owner keeps it, and the report does not repeat it.
+    """
+    chosen = learner(learner_name, epsilon=epsilon, delta=delta)
+    own = getattr(chosen, "held_out", None)  # private learners draw their training users themselves
+    drawn = secrets.randbits(62) if own is not None else 42
+    seed = drawn if seed is None else check_seed(seed)
     start = time.perf_counter()
     scorer = chosen.fit(corpus, seed=seed, progress=progress)
     seconds = time.perf_counter() - start
-    held_out = evaluate(scorer, corpus, rng=np.random.default_rng(seed), progress=progress)
-    return scorer, TrainReport(scorer.name, corpus.label, corpus.digest, seed, seconds, held_out)
+    users, known = (None, seed) if own is None else (own(corpus), None)
+    held_out = evaluate(scorer, corpus, rng=np.random.default_rng(42 if known is None else known), progress=progress, users=users)
+    return scorer, TrainReport(scorer.name, corpus.label, corpus.digest, known, seconds, held_out)
 
 
 def score_pools(scorer: Scorer, corpus: Corpus, pools: pa.Table, seed: int = 42) -> pa.Table:

@@ -18,7 +18,7 @@ from slateproof.privacy.events import whole
 from slateproof.types.columns import Ints, frozen
 from slateproof.types.ids import ItemId, as_ids
 
-__all__ = ["Cap", "cap_contributions", "check_cap"]
+__all__ = ["Cap", "cap_contributions", "canonical", "check_cap"]
 
 _DOMAIN = b"slateproof cap 1"  # BLAKE2b personalisation, 16 bytes
 
@@ -115,7 +115,7 @@ def _numbered(ids: Iterable[Any], field: str) -> tuple[Ints, list[ItemId]]:
     numbers: dict[ItemId, int] = {}
     rows = [numbers.setdefault(one, len(numbers)) for one in as_ids(ids, field=field)]
     for one in numbers:
-        _canonical(one, field)
+        canonical(one, field)
     return np.array(rows, np.int64), list(numbers)
 
 
@@ -123,8 +123,8 @@ def _hashes(table: _Rounds, chosen: Ints, key: bytes) -> tuple[NDArray[np.uint64
     """Digests of the chosen rounds as two 64-bit halves, to be compared in this order."""
     base = hashlib.blake2b(digest_size=16, key=key, person=_DOMAIN)
     users, rounds = table.user_ids, table.round_ids
-    encoded_round = {number: _canonical(rounds[number]) for number in set(table.round_number[chosen].tolist())}
-    encoded_user = {number: _canonical(users[number]) for number in set(table.owner[chosen].tolist())}
+    encoded_round = {number: canonical(rounds[number]) for number in set(table.round_number[chosen].tolist())}
+    encoded_user = {number: canonical(users[number]) for number in set(table.owner[chosen].tolist())}
     digests = bytearray()
     for owner, number in zip(table.owner[chosen].tolist(), table.round_number[chosen].tolist(), strict=True):
         hasher = base.copy()
@@ -134,7 +134,7 @@ def _hashes(table: _Rounds, chosen: Ints, key: bytes) -> tuple[NDArray[np.uint64
     return halves[:, 0], halves[:, 1]
 
 
-def _canonical(item: ItemId, field: str = "id") -> bytes:
+def canonical(item: ItemId, field: str = "id") -> bytes:
     """Prefix-free bytes of an id: type, length, content. Refuses text without a UTF-8 form (half a surrogate pair)."""
     try:
         content = item.to_bytes(8, "little", signed=True) if isinstance(item, int) else item.encode()

@@ -22,7 +22,11 @@ __all__ = ["assess"]
 
 
 def assess(inputs: Mapping[str, Any], ledger: Ledger | None, delta: float = 1e-5, max_rounds_per_user: int | None = None) -> Scope:
-    """What the pipeline may claim.
+    """What the pipeline may claim, of its slates and of their traces.
+
+    Lemma "Post-processing privacy for decoupled selection": a deterministic selector that reads releases, public inputs and inputs
+    with budgets of their own spends what those spent together. Corollary "Audit trace privacy": so do the traces. A conditioned
+    input makes both conditional; a non-private anchor leaves no figure for either.
 
     ``inputs`` gives a status (or what a policy file holds, see ``status``) to each of ``scores``, ``candidates``, ``targets``,
     ``similarity``, ``widths``, ``state``, ``shown``, and to ``anchor`` where there is one. An input that is left out is refused

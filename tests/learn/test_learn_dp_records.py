@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from slateproof import corpora as data
+from slateproof import learn
 from slateproof import privacy as pv
 from slateproof.errors import InvalidInput
 from slateproof.learn.dp_config import Private
@@ -367,3 +368,27 @@ def test_a_run_that_goes_on_elsewhere_keeps_ledger_and_place(corpus) -> None:
     second.arrivals(30)
     assert len(ledger) == 2
     assert ledger.epsilon(1e-5) == first.ledger.epsilon(1e-5)
+
+
+# By name
+
+
+@pytest.mark.slow
+def test_the_private_learner_is_trained_by_name_with_a_seed_that_nobody_is_told(corpus, tmp_path) -> None:
+    scorer, report = learn.train(corpus, "private-two-tower", epsilon=2.0, delta=1e-6)
+    assert 1.99 < scorer.ledger.epsilon(1e-6) <= 2.0
+    assert (scorer.ledger.conditions, scorer.seed, report.seed) == ((), 0, None)
+    assert "secret seed" in report.to_text()
+    assert report.held_out.users == int((LEARNER.held_out(corpus) & (np.diff(corpus.user_starts) >= 2)).sum())
+    again, _ = learn.train(corpus, "private-two-tower", epsilon=2.0, delta=1e-6)
+    assert not np.array_equal(np.asarray(scorer.vectors), np.asarray(again.vectors))
+    scorer.save(tmp_path / "m.npz")
+    assert learn.open_model(tmp_path / "m.npz", corpus).ledger.digest == scorer.ledger.digest
+
+
+def test_a_budget_is_for_private_learners() -> None:
+    assert learn.learner("private-two-tower").name == "private-two-tower"
+    for budget in ({"epsilon": 1.0}, {"delta": 1e-6}):
+        with pytest.raises(InvalidInput, match="is for private learners") as refusal:
+            learn.learner("als", **budget)
+        assert refusal.value.field in budget

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from slateproof import privacy as pv
 from slateproof.audit import AuditLog
 from slateproof.cli.app import app
+from slateproof.learn.modelfile import Model, write
 from slateproof.policy import Policy
 
 STRONG = {
@@ -82,6 +83,18 @@ def test_a_ledger_that_cannot_be_read_is_an_error_that_names_it(folder: Path, co
     assert done.exit_code != 0
     assert "ledger" in f"{done.output}{done.exception}"
     assert "Regime" not in done.output
+
+
+def test_the_ledger_of_a_model_file_is_read(folder: Path) -> None:
+    """What `slateproof train --learner private-two-tower` writes carries its ledger; a model without one is non-private."""
+    ledger = pv.Ledger.from_dict(json.loads((folder / "ledger.json").read_text(encoding="utf-8")))
+    write(folder / "private.npz", Model("two-tower", {}, 0, "0" * 64, "corpus", {}, ledger))
+    write(folder / "plain.npz", Model("als", {}, 42, "0" * 64, "corpus", {}))
+    path = policy(folder, named=False)
+    assert run(path, "--ledger", folder / "private.npz").output == run(path, "--ledger", folder / "ledger.json").output
+    plain = run(path, "--ledger", folder / "plain.npz").output
+    assert plain.startswith("Regime      anchored")
+    assert "als trained without differential privacy" in plain
 
 
 def test_no_line_is_wider_than_a_page(folder: Path) -> None:

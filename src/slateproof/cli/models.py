@@ -23,16 +23,22 @@ def train(
     corpus: str = typer.Argument(..., help="A corpus from `slateproof data list`, or a .toml file from `data load --save`."),
     learner: str = typer.Option(..., "--learner", help=f"One of {', '.join(LEARNERS)}."),
     out: Path = typer.Option(..., "--out", help="Model file to write."),
-    seed: int = typer.Option(42, "--seed", help="Everything random follows from it."),
+    seed: int | None = typer.Option(
+        None, "--seed", help="Everything random follows from it; 42 if not given, for private-two-tower a secret one."
+    ),
+    epsilon: float | None = typer.Option(None, "--epsilon", help="For private-two-tower: the budget of a round (3 if not given)."),
+    delta: float | None = typer.Option(None, "--delta", help="For private-two-tower: its delta (1e-5 if not given)."),
     data: Path | None = DATA,
     report: Path | None = typer.Option(None, "--json", help="Write the held-out table here as JSON, too."),
 ) -> None:
     """Fit a learner on a corpus, measure it on held-out users, and write a model file."""
-    registry.learner(learner)  # an unknown name, or a library that is not installed, before the corpus is read
+    registry.learner(
+        learner, epsilon=epsilon, delta=delta
+    )  # an unknown name, or a library that is not installed, before the corpus is read
     _make_room(out)
     known = open_corpus(corpus, data)
     with progress_bar(f"training {learner}", None) as advance:
-        scorer, told = fit(known, learner, seed, stepper(advance))
+        scorer, told = fit(known, learner, seed, stepper(advance), epsilon=epsilon, delta=delta)
     scorer.save(out)
     typer.echo(told.to_text())
     typer.echo(f"wrote {out}")

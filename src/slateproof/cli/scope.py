@@ -14,11 +14,13 @@ from slateproof.privacy import Ledger, Scope
 
 __all__ = ["read_ledger", "scope", "verdict"]
 
+_ARCHIVE = b"PK"  # how a model file begins
+
 
 def scope(
     policy: Path = typer.Argument(..., help="A policy file."),
     ledger: Path | None = typer.Option(
-        None, "--ledger", help="Ledger of what ran (JSON), instead of the one that the policy names."
+        None, "--ledger", help="Ledger of what ran (JSON, or a model file), instead of the one that the policy names."
     ),
     out: Path | None = typer.Option(None, "--json", help="Write the verdict here as JSON, too."),
 ) -> None:
@@ -36,9 +38,23 @@ def verdict(rules: Policy, policy: Path, ledger: Path | None = None) -> Scope:
 
 
 def read_ledger(path: Path) -> Ledger:
-    """The ledger in a JSON file, as `Ledger.to_dict` wrote it."""
+    """The ledger in a JSON file, as `Ledger.to_dict` wrote it, or the one in a model file; a model without one is non-private."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
+        if content.startswith(_ARCHIVE):
+            return _of_model(path)
+        value = json.loads(content.decode("utf-8"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as why:
         raise InvalidInput("ledger", f"cannot be read ({why})", str(path)) from why
     return Ledger.from_dict(value)
+
+
+def _of_model(path: Path) -> Ledger:
+    from slateproof.learn.modelfile import read
+
+    model = read(path)
+    if model.ledger is not None:
+        return model.ledger
+    ledger = Ledger()
+    ledger.record_non_private(f"{model.learner} trained without differential privacy")
+    return ledger

@@ -10,11 +10,12 @@ import pytest
 
 from slateproof import corpora as shelf
 from slateproof.corpora import synthetic_education
+from slateproof.errors import InvalidInput
 from slateproof.learn.catalog import catalog_of
 from slateproof.simulate import MODELS, PROFILES, World, calibrate, calibration, response_model, validate
 from slateproof.simulate.config import read_config
 from slateproof.simulate.responses import IRT, Core
-from slateproof.simulate.validation import aggregates, simulated_aggregates
+from slateproof.simulate.validation import aggregates, one_chance, simulated_aggregates
 
 CORPUS = synthetic_education(users=600, items=120, per_user=40.0, seed=11)
 
@@ -65,6 +66,27 @@ def test_validation_prefers_the_fitted_simulator() -> None:
         assert one.difficulty_rmse < 0.06 < 0.2 < other.difficulty_rmse
         assert one.share_wasserstein < other.share_wasserstein
         assert one.to_dict()["corpus"].endswith("(synthetic)")
+
+
+def test_one_chance_is_what_a_small_distance_is_measured_against() -> None:
+    """The model that knows one number has the constant's RMSE, the training users' level, and is not as near as the fit."""
+    world = World.of(CORPUS, catalog_of(CORPUS))
+    part = CORPUS.split().part
+    share = CORPUS.positive[(part == 0)[CORPUS.user]].mean()
+    flat = one_chance(CORPUS)
+    (found,) = validate(world, {"flat": flat}, learners=1_000)
+    seen = aggregates(CORPUS, part == 2)
+    by_hand = np.sqrt(sum(n * (share - y) ** 2 for n, y in zip(seen.answers, seen.correctness, strict=True)) / seen.answers.sum())
+    assert found.constant_rmse == pytest.approx(by_hand)
+    assert found.difficulty_rmse == pytest.approx(by_hand, abs=0.02)
+    assert found.correct_simulated == pytest.approx(share, abs=0.01)
+    assert found.correct_corpus == pytest.approx(CORPUS.positive[CORPUS.split().test].mean())
+    fitted = {"irt": IRT(**calibrate(CORPUS).parameters())}
+    assert validate(world, fitted, learners=1_000)[0].difficulty_rmse < 0.5 * found.difficulty_rmse
+    assert f"one share for all {by_hand:.3f}" in found.to_text()
+    assert found.to_dict()["constant_rmse"] == found.constant_rmse
+    with pytest.raises(InvalidInput, match="corpus: must have both correct and wrong answers"):
+        one_chance(replace(CORPUS, positive=np.ones_like(CORPUS.positive)))
 
 
 def test_aggregates_are_counts_of_the_held_out_users() -> None:

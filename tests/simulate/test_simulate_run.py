@@ -87,6 +87,22 @@ def test_two_runs_of_one_manifest_are_identical(done: Path, tmp_path: Path) -> N
     assert (done / "sessions.parquet").read_bytes() == (tmp_path / "again" / "sessions.parquet").read_bytes()
 
 
+@pytest.mark.slow
+def test_fitted_neural_scorers_are_deterministic_too(tmp_path: Path) -> None:
+    """Two folders, each fitted anew: two-tower with its updates, dkt, and the private two-tower with its noise."""
+    wanted = config(
+        modes=["adaptive", "dkt", "adaptive-dp"], mode=[], reference="adaptive", models=["irt"], similarity="item-tower"
+    )
+    for name in ("one", "two"):
+        run(wanted, tmp_path / name)
+    for path in (tmp_path / "one").rglob("*"):
+        if path.suffix in (".parquet", ".npz"):
+            assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes(), path.name
+    for mode in ("adaptive", "dkt", "adaptive-dp"):
+        whole = pq.read_table(tmp_path / "one" / "rounds" / f"{mode}.parquet")
+        assert rerun_session(tmp_path / "one", mode, "irt/advancing/0").equals(whole.slice(2 * 4, 4)), mode
+
+
 def test_a_seed_changes_pools_and_people(done: Path, tmp_path: Path) -> None:
     run(config(seed=43), tmp_path / "other")
     for name, table in rounds_of(tmp_path / "other").items():

@@ -2,7 +2,7 @@
 
 Difficulty against correctness, learners' shares of correct answers, and numbers of answers; of the corpus' held-out users and of
 simulated learners without a selector. Beside the calibrated response models: the same models as they come, the dynamics of the
-earlier artifact, and how far the corpus' own training users are from its held-out ones.
+earlier artifact, a model that knows one number, and how far the corpus' own training users are from its held-out ones.
 
 Scope: none; a description.
 """
@@ -20,7 +20,7 @@ from slateproof.experiments.core import Experiment, Result, Row, Table, Task
 from slateproof.experiments.figures import Figure, Panel, Series
 from slateproof.experiments.loop_runs import CORPORA, Loop, LoopConfig, loops, quick_of
 from slateproof.simulate import Validation, response_model, validate
-from slateproof.simulate.validation import Aggregates, aggregates, difficulty_rmse
+from slateproof.simulate.validation import Aggregates, aggregates, difficulty_rmse, level, one_chance
 
 __all__ = ["EXPERIMENT", "SimulatorConfig", "run"]
 
@@ -62,6 +62,7 @@ def _validations(loop: Loop, config: SimulatorConfig, seed: int) -> dict[str, li
         "calibrated": models,
         "as they come": {name: response_model(name) for name in models},
         "earlier artifact": {"legacy": response_model("legacy")},
+        "constant": {"one chance for all": one_chance(loop.corpus)},
     }
     return {fit: validate(world, ones, learners=config.learners, rounds=config.rounds, seed=seed) for fit, ones in sets.items()}
 
@@ -69,13 +70,8 @@ def _validations(loop: Loop, config: SimulatorConfig, seed: int) -> dict[str, li
 def _row(loop: Loop, fit: str, one: Validation) -> Row:
     row: Row = {"corpus": loop.corpus.label, "paper_corpus": loop.paper, "fit": fit, "model": one.model}
     row |= {name: getattr(one, name) for name in DISTANCES}
-    row |= {"correct_corpus": _level(one.observed), "correct_simulated": _level(one.simulated)}
+    row |= {"correct_corpus": one.correct_corpus, "correct_simulated": one.correct_simulated}
     return row | {"users": int(one.observed.shares.size), "learners": int(one.simulated.shares.size)}
-
-
-def _level(one: Aggregates) -> float:
-    """Share of correct answers."""
-    return float(np.average(np.nan_to_num(one.correctness), weights=one.answers))
 
 
 def _own(loop: Loop) -> Row:
@@ -93,8 +89,8 @@ def _own(loop: Loop) -> Row:
         "share_ks": float(stats.ks_2samp(seen.shares, other.shares).statistic),
         "share_wasserstein": float(stats.wasserstein_distance(seen.shares, other.shares)),
         "count_wasserstein": float(stats.wasserstein_distance(*logs)),
-        "correct_corpus": _level(seen),
-        "correct_simulated": _level(other),
+        "correct_corpus": level(seen),
+        "correct_simulated": level(other),
         "users": int(seen.shares.size),
         "learners": int(other.shares.size),
     }
@@ -130,9 +126,14 @@ def _notes(rows: list[Row]) -> tuple[str, ...]:
             fitted, raw = (max(row[name] for row in at[fit]) for fit in ("calibrated", "as they come"))
             parts.append(
                 f"{DISTANCES[name]} {fitted:.3f} at worst ({raw:.3f} before the fit, {at['earlier artifact'][0][name]:.3f} with "
-                f"the earlier artifact's dynamics, {at['corpus itself'][0][name]:.3f} between the corpus' own users)"
+                f"the earlier artifact's dynamics, {at['constant'][0][name]:.3f} with one chance for everybody and everything, "
+                f"{at['corpus itself'][0][name]:.3f} between the corpus' own users)"
             )
-        notes.append(f"{corpus}, calibrated: {'; '.join(parts)}.")
+        shares = [row["correct_simulated"] for row in at["calibrated"]]
+        notes.append(
+            f"{corpus}, calibrated: {'; '.join(parts)}. Correct are {min(shares):.3f} to {max(shares):.3f} of simulated answers, "
+            f"{at['calibrated'][0]['correct_corpus']:.3f} of the corpus'."
+        )
     if notes:
         notes.append(
             "The paper shows this as a figure without numbers, so there is no verdict. A log without exposures does not say how "
@@ -165,8 +166,10 @@ def _panels(loop: Loop, found: list[Validation]) -> list[Panel]:
         by_bin.append(Series(name, tuple(middle[there].tolist()), tuple(one.correctness[there].tolist()), "line", slot))
         shares.append(_below(name, one.shares, np.linspace(0.0, 1.0, 51), slot))
         counts.append(_below(name, one.counts, np.unique(np.geomspace(1.0, max(s.counts.max() for _, s in sides), 60)), slot))
+    # Where nearly all answers are correct, an axis from 0 would hide every misfit: it begins at the tenth below the lowest point.
+    lowest = min(min(series.y) for series in by_bin)
     return [
-        Panel(label, "target value d(i)", "share correct", tuple(by_bin), y_limits=(0.0, 1.0)),
+        Panel(label, "target value d(i)", "share correct", tuple(by_bin), y_limits=(np.floor(10.0 * lowest) / 10.0, 1.0)),
         Panel(label, "a learner's share of correct answers", "learners below", tuple(shares)),
         Panel(label, "answers of a learner", "learners below", tuple(counts), x_scale="log"),
     ]

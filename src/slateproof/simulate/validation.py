@@ -2,7 +2,11 @@
 
 Both sides are reduced to the same aggregates: the corpus' held-out users (those that neither learners nor the calibration saw), and
 simulated learners whose items are drawn as often as the corpus' items occur, with no selector between. What is compared is
-the response model, not a policy.
+the response model, not a policy. d(i) is the corpus' own difficulty, to which held-out answers contribute: on both sides alike, but
+correctness by difficulty is to that extent not out of sample.
+
+A small distance says little where a corpus hardly varies. So ``one_chance``, a model under which everybody has one chance on every
+item, stands beside the others: what is not below its distances was not learned from the data.
 
 Scope: none; a description.
 """
@@ -20,12 +24,14 @@ from slateproof.corpora import Corpus
 from slateproof.errors import InvalidInput
 from slateproof.simulate.crowd import answers
 from slateproof.simulate.plan import World
-from slateproof.simulate.responses import ResponseModel
+from slateproof.simulate.responses import IRT, ResponseModel
 from slateproof.types.columns import Floats, Ints
 
-__all__ = ["Aggregates", "Validation", "aggregates", "difficulty_rmse", "simulated_aggregates", "validate"]
+__all__ = ["Aggregates", "Validation", "aggregates", "difficulty_rmse", "level", "one_chance", "simulated_aggregates", "validate"]
 
-HELD_OUT = 2
+TRAIN, HELD_OUT = 0, 2
+
+LEVELS = ("correct_corpus", "correct_simulated", "constant_rmse")
 
 BINS, LEAST = 10, 5
 """Bins of difficulty, of equally many corpus answers each; users with fewer answers have no share worth a point."""
@@ -52,7 +58,9 @@ class Validation:
 
     ``difficulty_rmse``: root mean square difference of correctness over difficulty bins, weighted by corpus answers.
     ``share_ks``, ``share_wasserstein``: between the users' shares of correct answers. ``count_wasserstein``: between log counts,
-    each centred at its median, because a log without exposures says nothing about the level.
+    each centred at its median, because a log without exposures says nothing about the level. ``correct_corpus`` and
+    ``correct_simulated``: shares of correct answers. ``constant_rmse``: the difficulty RMSE of the training users' share of correct
+    answers, said of every bin.
 
     Scope: none.
     """
@@ -63,19 +71,24 @@ class Validation:
     share_ks: float
     share_wasserstein: float
     count_wasserstein: float
+    correct_corpus: float
+    correct_simulated: float
+    constant_rmse: float
     observed: Aggregates
     simulated: Aggregates
 
     def to_text(self) -> str:
         """One line."""
         return (
-            f"{self.corpus}, {self.model}: difficulty RMSE {self.difficulty_rmse:.3f}, user shares KS {self.share_ks:.3f} "
-            f"W1 {self.share_wasserstein:.3f}, log counts (centred) W1 {self.count_wasserstein:.3f}"
+            f"{self.corpus}, {self.model}: difficulty RMSE {self.difficulty_rmse:.3f} (one share for all "
+            f"{self.constant_rmse:.3f}), correct {self.correct_simulated:.3f} (corpus {self.correct_corpus:.3f}), "
+            f"user shares KS {self.share_ks:.3f} W1 {self.share_wasserstein:.3f}, "
+            f"log counts (centred) W1 {self.count_wasserstein:.3f}"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Distances, and the bins; shares and counts as histograms over 20 equal bins."""
-        names = ("difficulty_rmse", "share_ks", "share_wasserstein", "count_wasserstein")
+        names = ("difficulty_rmse", "share_ks", "share_wasserstein", "count_wasserstein", *LEVELS)
         sides = {side: _compact(getattr(self, side)) for side in ("observed", "simulated")}
         return {"corpus": self.corpus, "model": self.model, **{n: getattr(self, n) for n in names}, **sides}
 
@@ -97,11 +110,25 @@ def validate(
 ) -> list[Validation]:
     """One row per response model."""
     observed = aggregates(world.corpus, world.corpus.split().part == HELD_OUT)
+    constant = float(np.sqrt(np.average((observed.correctness - _training_share(world.corpus)) ** 2, weights=observed.answers)))
     out = []
     for name, model in models.items():
         simulated = simulated_aggregates(world, model, observed, learners=learners, rounds=rounds, seed=seed)
-        out.append(_compared(world.corpus.label, name, observed, simulated))
+        out.append(_compared(world.corpus.label, name, constant, observed, simulated))
     return out
+
+
+def one_chance(corpus: Corpus) -> IRT:
+    """The model that knows one number: every attempt succeeds with the training users' share of correct answers."""
+    share = _training_share(corpus)
+    if not 0.0 < share < 1.0:
+        raise InvalidInput("corpus", "must have both correct and wrong answers of training users", share)
+    off = dict.fromkeys(("ability_slope", "difficulty_slope", "fatigue_cost", "guess", "slip", "learning_rate"), 0.0)
+    return IRT(ease=float(np.log(share / (1.0 - share))), **off)
+
+
+def _training_share(corpus: Corpus) -> float:
+    return float(corpus.positive[(corpus.split().part == TRAIN)[corpus.user]].mean())
 
 
 def difficulty_rmse(observed: Aggregates, simulated: Aggregates) -> float:
@@ -111,13 +138,18 @@ def difficulty_rmse(observed: Aggregates, simulated: Aggregates) -> float:
     return float(np.sqrt(np.average(gap**2, weights=observed.answers[there])))
 
 
-def _compared(corpus: str, model: str, observed: Aggregates, simulated: Aggregates) -> Validation:
+def level(one: Aggregates) -> float:
+    """Share of correct answers."""
+    return float(np.average(np.nan_to_num(one.correctness), weights=one.answers))
+
+
+def _compared(corpus: str, model: str, constant: float, observed: Aggregates, simulated: Aggregates) -> Validation:
     logs = [np.log(one.counts) - np.median(np.log(one.counts)) for one in (observed, simulated)]
     return Validation(
         corpus, model, difficulty_rmse(observed, simulated),
         float(stats.ks_2samp(observed.shares, simulated.shares).statistic),
         float(stats.wasserstein_distance(observed.shares, simulated.shares)),
-        float(stats.wasserstein_distance(*logs)), observed, simulated,
+        float(stats.wasserstein_distance(*logs)), level(observed), level(simulated), constant, observed, simulated,
     )  # fmt: skip
 
 

@@ -6,14 +6,16 @@ import csv
 import json
 import math
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure as Canvas
 
 from slateproof.experiments.core import Result, Table
-from slateproof.experiments.draw import to_png, to_svg
+from slateproof.experiments.draw import _between_powers, _short, to_png, to_svg
 from slateproof.experiments.figures import Figure, Panel, Series
 from slateproof.experiments.output import csv_text, latex, plain, shown, write_atomic, write_result
 from slateproof.experiments.verdicts import Ours, Published, judge
@@ -85,6 +87,34 @@ def test_latex_escapes_what_it_must() -> None:
     assert r"\caption{50 \% of A\_b \& $\sigma$}" in source
     assert r"x\_y \\" in source
     assert source.count(r"\begin") == source.count(r"\end") == 2
+
+
+@pytest.mark.parametrize(
+    ("tick", "smallest", "text"),
+    [(5e-5, 1e-5, "5e-5"), (1e-3, 5e-5, "1e-3"), (1.5e-4, 1e-5, "1.5e-4"), (0.05, 0.02, "0.05"), (2_000.0, 20.0, "2000")],
+)
+def test_ticks_are_short(tick: float, smallest: float, text: str) -> None:
+    assert _short(tick, smallest) == text
+
+
+@pytest.mark.parametrize(("high", "between"), [(4.0, {"0.5", "1", "2"}), (4e3, set())])
+def test_a_logarithmic_axis_of_a_small_range_has_numbers_between_powers_of_ten(high: float, between: set[str]) -> None:
+    canvas = Canvas()
+    axes = canvas.subplots()
+    axes.set_yscale("log")
+    axes.set_ylim(0.3, high)
+    _between_powers(axes)
+    canvas.draw_without_rendering()
+    shown_there = {one.get_text() for one in axes.get_yticklabels(which="both")} - {""}
+    assert (shown_there & {"0.5", "1", "2", "0.3", "3"}) == between
+
+
+def test_published_points_are_filled() -> None:
+    points = Series("published", (1.0, 2.0), (0.3, 4.0), "published", 1)
+    hollow = replace(points, kind="points")
+    drawn, other = (to_svg(Figure("f", "c", "d", (Panel("a", "x", "y", (one,), "log", "log"),))) for one in (points, hollow))
+    assert "opacity: 0.55" in drawn
+    assert "opacity: 0.55" not in other
 
 
 def test_csv_names_every_key_once() -> None:

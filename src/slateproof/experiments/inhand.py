@@ -60,5 +60,5 @@ def lacking(corpus: Corpus) -> str:
 def not_the_papers(corpus: Corpus) -> str | None:
     """Why a number measured on this corpus is another quantity than the paper's; None if it may be compared."""
     if corpus.name == "ednet-surrogate":
-        return "simulated answers to EdNet's real questions (ednet-surrogate), not EdNet's answers"
+        return "simulated answers to the real questions (ednet-surrogate), not EdNet's answers"
     return f"{corpus.label} is synthetic" if corpus.synthetic else None

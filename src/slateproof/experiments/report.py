@@ -5,14 +5,16 @@ Scope: none; presentation.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from slateproof.experiments.causes import grouped
 from slateproof.experiments.claims import CLAIMS
 from slateproof.experiments.draw import to_svg
 from slateproof.experiments.figures import Figure
 from slateproof.experiments.output import shown
-from slateproof.experiments.verdicts import KINDS, Verdict, count
+from slateproof.experiments.verdicts import BASES, KINDS, Verdict, bases, count
 
 if TYPE_CHECKING:
     from slateproof.experiments.run import Finished, Outcome
@@ -47,6 +49,8 @@ def render(outcome: Outcome, manifest: Mapping[str, Any]) -> str:
         lstrip_blocks=True,
     )
     environment.filters["shown"] = shown
+    environment.filters["constant"] = _constant
+    environment.filters["together"] = _together
     environment.filters["slug"] = lambda text: text.replace(" ", "-")
     counts = outcome.counts
     return environment.get_template("report.html.j2").render(
@@ -54,6 +58,8 @@ def render(outcome: Outcome, manifest: Mapping[str, Any]) -> str:
         total=sum(counts.values()),
         kinds=KINDS,
         meaning=MEANING,
+        bases=BASES,
+        by=bases(one for part in outcome.finished for one in part.result.verdicts),
         quick=outcome.quick,
         seconds=outcome.seconds,
         computing=outcome.computing,
@@ -88,12 +94,8 @@ def _section(part: Finished) -> dict[str, Any]:
     folded = len(result.verdicts) > LONG
     off = [one for one in result.verdicts if one.verdict == "differs"][:MOST] if folded else list(result.verdicts)
     rest = [one for one in result.verdicts if one not in off]
-    # Causes of what is shown come first, so that the fold cuts their list, too.
-    causes = list(dict.fromkeys(one.cause for one in (*off, *rest) if one.cause is not None))
-    above = len({one.cause for one in off if one.cause is not None})
-
-    def numbered(verdicts: list[Verdict]) -> list[dict[str, Any]]:
-        return [{**one.to_dict(), "number": causes.index(one.cause) + 1 if one.cause else None} for one in verdicts]
+    above, below = (grouped(one.cause for one in part if one.cause is not None) for part in (off, rest))
+    first = len(above[1])
 
     return {
         "name": experiment.name,
@@ -108,14 +110,19 @@ def _section(part: Finished) -> dict[str, Any]:
         "skipped": result.skipped,
         "figures": [_figure(one) for one in result.figures],
         "tables": [_table(one.caption, one.columns, one.heads, one.rows) for one in result.tables],
-        "shown": numbered(off),
-        "folded": numbered(rest),
-        "causes": causes[:above],
-        "folded_causes": causes[above:],
+        "shown": _numbered(off, above[0], 0),
+        "folded": _numbered(rest, below[0], first),
+        "causes": above[1],
+        "folded_causes": below[1],
         "constants": part.manifest["constants"],
         "corpora": result.corpora,
         "digest": part.manifest["digest"],
     }
+
+
+def _numbered(verdicts: list[Verdict], places: Mapping[str, int], first: int) -> list[dict[str, Any]]:
+    """Verdicts as rows, each with the number of its cause."""
+    return [{**one.to_dict(), "number": first + places[one.cause] if one.cause else None} for one in verdicts]
 
 
 def _figure(figure: Figure) -> dict[str, Any]:
@@ -123,10 +130,32 @@ def _figure(figure: Figure) -> dict[str, Any]:
 
 
 def _table(caption: str, columns: Any, heads: Mapping[str, str], rows: Any) -> dict[str, Any]:
-    cells = [[(shown(row.get(c)), _number(row.get(c))) for c in columns] for row in rows]
-    return {"caption": caption, "heads": [heads.get(c, c) for c in columns], "rows": cells}
+    right = [_numeric([row.get(c) for row in rows]) for c in columns]
+    cells = [[(shown(row.get(c)), flush) for c, flush in zip(columns, right, strict=True)] for row in rows]
+    return {"caption": caption, "heads": [heads.get(c, c.replace("_", " ")) for c in columns], "rows": cells}
 
 
-def _number(value: Any) -> bool:
-    """Whether a cell is set flush right."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+NUMERIC = re.compile(r"[-−+]?[\d.,]+(e[-+]?\d+)? ?%?|none|∞|–|")
+
+
+def _numeric(values: list[Any]) -> bool:
+    """Whether a column is set flush right: numbers, printed or not."""
+    if any(isinstance(one, bool) for one in values):
+        return False
+    return all(one is None or isinstance(one, (int, float)) or NUMERIC.fullmatch(str(one)) is not None for one in values)
+
+
+def _constant(value: Any) -> str:
+    """A constant as people write it: no quotes, no brackets of Python."""
+    if isinstance(value, (list, tuple)):
+        return ", ".join(
+            f"({_constant(one)})" if isinstance(one, (list, tuple)) and len(one) > 1 else _constant(one) for one in value
+        )
+    return str(value) if isinstance(value, str) else shown(value) if isinstance(value, bool) else f"{value}"
+
+
+def _together(text: str) -> Any:
+    """An interval in brackets is not broken over lines."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"\[[^\[\]]{1,30}\]", r'<span class="nb">\g<0></span>', str(escape(text))))

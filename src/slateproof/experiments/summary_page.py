@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from slateproof.experiments.causes import grouped
 from slateproof.experiments.claims import CLAIMS
 from slateproof.experiments.output import shown
 from slateproof.experiments.signature import versions
-from slateproof.experiments.verdicts import KINDS, count
+from slateproof.experiments.verdicts import BASES, KINDS, bases, count
 
 if TYPE_CHECKING:
     from slateproof.experiments.run import Finished, Outcome
@@ -41,7 +42,7 @@ def summary_page(outcome: Outcome, folder: Path) -> str:
         if mine:
             lines += ["", f"## {claim.title}"]
             lines += [line for part in mine for line in _experiment(part, out)]
-    lines += ["", *_differs(outcome), "", *_made_with(outcome)]
+    lines += ["", *_differs(outcome), "", *_not_compared(outcome), "", *_made_with(outcome)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -82,9 +83,16 @@ def _verdicts(outcome: Outcome, out: str) -> list[str]:
     rows.append(["**all**", *(f"**{counts[kind]}**" for kind in KINDS), f"**{outcome.computing:.0f}**"])
     heads = ["experiment", *KINDS, "seconds"]
     return [
-        "## Verdicts", "", f"{sum(counts.values()):,} published numbers: {text}.", "", MEANING, "",
+        "## Verdicts", "", f"{sum(counts.values()):,} published numbers: {text}. {_by_what(outcome)}", "", MEANING, "",
         *_table(heads, rows, right=range(1, len(heads))),
     ]  # fmt: skip
+
+
+def _by_what(outcome: Outcome) -> str:
+    """How the reproduced ones were: what a formula gives is no evidence, and noise is weaker than a tolerance."""
+    found = bases(one for part in outcome.finished for one in part.result.verdicts)
+    parts = ", ".join(f"{number} {BASES[basis]}" for basis, number in found.items() if number)
+    return f"Reproduced are {parts}." if parts else ""
 
 
 def _map(part: Finished) -> list[str]:
@@ -111,15 +119,39 @@ def _experiment(part: Finished, out: str) -> list[str]:
 
 
 def _differs(outcome: Outcome) -> list[str]:
-    """Every number that differs, with the cause that was found; causes are written once."""
-    found = [(part.experiment.name, one) for part in outcome.finished for one in part.result.verdicts if one.verdict == "differs"]
-    lines = ["## Numbers that differ", ""]
-    if not found:
+    """Every number that differs, by experiment, with the cause that was found; what repeats but for its figures is said once."""
+    lines, causes = ["## Numbers that differ", ""], list[str]()
+    for part in outcome.finished:
+        found = [one for one in part.result.verdicts if one.verdict == "differs"]
+        places, texts = grouped(one.cause for one in found if one.cause)
+        first = len(causes)
+        rows = [
+            [v.what, shown(v.published), shown(v.ours), f"[{first + places[v.cause]}]" if v.cause else "not found"] for v in found
+        ]
+        if rows:
+            head = f"{part.experiment.title} (`{part.experiment.name}`)"
+            lines += [f"**{head}**", "", *_table(["number", "published", "ours", "cause"], rows, right=(1, 2)), ""]
+        causes += [f"`{part.experiment.name}`: {_escaped(text)}" for text in texts]
+    if not causes and len(lines) == 2:
         return [*lines, "None."]
-    causes = {cause: place for place, cause in enumerate(dict.fromkeys(v.cause for _, v in found if v.cause), 1)}
-    rows = [[v.what, shown(v.published), shown(v.ours), f"[{causes[v.cause]}]" if v.cause else "not found"] for _, v in found]
-    lines += _table(["number", "published", "ours", "cause"], rows, right=(1, 2))
-    return [*lines, "", "Causes found:", "", *(f"{place}. {_escaped(cause)}" for cause, place in causes.items())]
+    note = "Figures of several numbers are given as ranges; each number's own stand in its experiment's `-published.csv`."
+    return [*lines, "Causes found. " + note, "", *(f"{place}. {cause}" for place, cause in enumerate(causes, 1))]
+
+
+def _not_compared(outcome: Outcome) -> list[str]:
+    """Why numbers were not compared, how many, and where."""
+    reasons: dict[str, dict[str, int]] = {}
+    for part in outcome.finished:
+        for one in part.result.verdicts:
+            if one.verdict == "not comparable":
+                counts = reasons.setdefault(one.rule, {})
+                counts[part.experiment.name] = counts.get(part.experiment.name, 0) + 1
+    rows = [
+        [_escaped(why), str(sum(counts.values())), ", ".join(f"`{name}` {number}" for name, number in counts.items())]
+        for why, counts in sorted(reasons.items(), key=lambda item: -sum(item[1].values()))
+    ]
+    lines = ["## Numbers not compared", ""]
+    return [*lines, *_table(["why", "numbers", "where"], rows, right=(1,))] if rows else [*lines, "None."]
 
 
 def _made_with(outcome: Outcome) -> list[str]:

@@ -47,8 +47,8 @@ def pools(draw: Any, min_size: int = 1, max_size: int = 14, targets: bool | None
         table = few[rng.integers(0, len(few), n)]
         facts["vectors"] = table.astype(np.float32) if source == "float32" else table
     elif source == "matrix":
-        half = rng.choice(GRID, size=(n, n))
-        facts["similarity"] = np.triu(half) + np.triu(half, 1).T
+        half = rng.choice([*GRID, -0.0], size=(n, n))
+        facts["similarity"] = np.where(np.tri(n, dtype=bool), half, half.T)  # not a sum, in which -0.0 would be lost
     elif source == "tags":
         facts["tags"] = [set(rng.integers(0, 5, rng.integers(0, 4)).tolist()) for _ in range(n)]
     return Pool(**facts)

@@ -121,6 +121,12 @@ def test_large_pools_equal_the_oracle(source: str, dissimilarity: Any) -> None:
         check_equal(slate)
 
 
+@pytest.mark.parametrize("dissimilarity", ["max", "mean"])
+def test_the_sign_of_zero_is_that_of_the_oracle(dissimilarity: Any) -> None:
+    pool = Pool(ids=[1, 2, 3], scores=[0.0, 0.0, 0.0], similarity=np.full((3, 3), -0.0))
+    check_equal(GreedySelector(target_gain=0.0, dissimilarity=dissimilarity).select(pool, Levers(diversity=0.5, size=3)))
+
+
 def test_a_rule_that_overflows_is_refused_by_name() -> None:
     pool = Pool(ids=["a", "b"], scores=[1.7e308, 1.0], targets=[0.5, 0.5], widths=[1e308, 0.0])
     with pytest.raises(ValueError, match="objective must stay finite") as caught:

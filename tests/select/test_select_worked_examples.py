@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -56,6 +59,17 @@ def test_size_rounds_half_up() -> None:
         "size_adapts": False,
     }
     assert sp.LeverMap(**constants)(sp.State()).size == 3
+
+
+@pytest.mark.parametrize("through_json", [False, True])
+def test_a_lever_map_comes_back_from_its_constants(through_json: bool) -> None:
+    for whole in (sp.LeverMap.preset("ednet"), replace(sp.LeverMap.preset("oulad"), size_adapts=False)):
+        told = json.loads(json.dumps(whole.to_dict())) if through_json else whole.to_dict()
+        again = sp.LeverMap(**told)
+        assert again == whole
+        assert again(sp.State(0.3, 0.9, 0.2)) == whole(sp.State(0.3, 0.9, 0.2))
+    with pytest.raises(sp.InvalidInput, match="bounds: has no such lever"):
+        sp.LeverMap(**{**whole.to_dict(), "bounds": {"speed": (0, 1)}})
 
 
 def test_greedy_by_hand() -> None:

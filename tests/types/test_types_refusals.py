@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import slateproof as sp
@@ -23,12 +24,28 @@ GOOD: dict[str, Any] = {"ids": ["b", "a"], "scores": [1.0, 2.0], "targets": [0.1
         ({"ids": [1, None]}, "ids", "must be an integer or a string (at 1)"),
         ({"ids": [1, 2**63]}, "ids", "must fit in 64 bits"),
         ({"ids": "ab"}, "ids", "not one string"),
+        ({"ids": None}, "ids", "must be a sequence of ids (got 'NoneType')"),
+        ({"ids": 5}, "ids", "must be a sequence of ids (got 'int')"),
+        ({"ids": np.array(5)}, "ids", "must be a sequence of ids (got 'ndarray')"),
+        ({"ids": ["a", "\ud800"]}, "ids", "must be text that UTF-8 can hold (got '\\ud800' at 1)"),
+        ({"ids": [1, "\udc00"]}, "ids", "must be text that UTF-8 can hold"),
         ({"scores": [1.0, float("nan")]}, "scores", "must be finite (got nan at 'a')"),
         ({"scores": [float("-inf"), 1.0]}, "scores", "must be finite (got -inf at 'b')"),
         ({"scores": [1.0]}, "scores", "must have one value per id (2) (got 1)"),
         ({"scores": [[1.0, 2.0]]}, "scores", "one dimension"),
         ({"scores": ["x", "y"]}, "scores", "column of numbers"),
         ({"scores": ["1.5", "2.5"]}, "scores", "column of numbers (of type <U3)"),
+        ({"scores": np.array(["1.5", "2.5"], object)}, "scores", "column of numbers (of type str)"),
+        ({"scores": [True, False]}, "scores", "column of numbers (of type bool)"),
+        ({"scores": [1.5, True]}, "scores", "column of numbers (of type bool)"),
+        ({"scores": [10**400, 1.0]}, "scores", "column of numbers (int too large"),
+        ({"scores": np.ma.array([1.0, 2.0], mask=[0, 1])}, "scores", "column of numbers (with masked entries)"),
+        ({"vectors": [[1.0, False], [True, 0.0]]}, "vectors", "table of numbers (of type bool)"),
+        ({"tags": [None, [1]]}, "tags", "must be a sequence (got 'NoneType' at 'b')"),
+        ({"tags": [1, 2]}, "tags", "must be a sequence (got 'int' at 'b')"),
+        ({"tags": 3}, "tags", "must be a sequence (got 'int')"),
+        ({"tags": ["ab", [1]]}, "tags", "must be a sequence (got 'str' at 'b')"),
+        ({"tags": [[[1]], [1]]}, "tags", "a tag must be a 64-bit integer (got [1] at 'b')"),
         ({"scores": [1j, 2.0]}, "scores", "column of numbers (of type complex128)"),
         ({"scores": np.array(["2024-01-01", "2024-01-02"], "M8[D]")}, "scores", "column of numbers"),
         ({"vectors": [["1", "0"], ["0", "1"]]}, "vectors", "table of numbers"),
@@ -63,6 +80,7 @@ def test_a_pool_refuses(change: dict[str, Any], field: str, said: str) -> None:
         ({"target_shift": 1.1}, "target_shift"),
         ({"exploration": -0.1}, "exploration"),
         ({"exploration": float("inf")}, "exploration"),
+        ({"exploration": 10**400}, "exploration"),
         ({"diversity": 1.5}, "diversity"),
         ({"diversity": "much"}, "diversity"),
         ({"size": 0}, "size"),
@@ -123,6 +141,9 @@ def test_a_catalogue_digest_names_the_facts_and_nothing_else() -> None:
         (["a", "b"], [1, np.nan], None, "scores", "must be finite (got nan at 'b')"),
         (["a", "b"], [1, 2], [0, -1], "widths", "must be at least 0 (got -1.0 at 'b')"),
         (["a", "b"], [1], None, "scores", "one value per id (2)"),
+        (["a", "b"], ["1", "2"], None, "scores", "column of numbers (of type <U1)"),
+        (["a", "b"], [True, False], None, "scores", "column of numbers (of type bool)"),
+        (None, [1], None, "ids", "must be a sequence of ids (got 'NoneType')"),
         ([], [], None, "ids", "at least one candidate"),
     ],
 )
@@ -157,6 +178,16 @@ def test_unit_scales_rows_and_refuses_rows_without_a_direction() -> None:
         (lambda p: sp.GreedySelector(dissimilarity="median"), "dissimilarity"),
         (lambda p: sp.WindowSelector(node_budget=0), "node_budget"),
         (lambda p: sp.LeverMap.preset("ml-25m"), "preset"),
+        (lambda p: sp.LeverMap.preset(["oulad"]), "preset"),
+        (lambda p: sp.GreedySelector().within("x"), "bounds"),
+        (lambda p: sp.LeverBounds(size=3), "bounds.size"),
+        (lambda p: sp.LeverBounds(exploration=("a", "b")), "bounds.exploration"),
+        (lambda p: sp.LeverBounds(diversity=(0.5, float("nan"))), "bounds.diversity"),
+        (lambda p: sp.PoolBatch.of(None), "pools"),
+        (lambda p: sp.PoolBatch.of([None]), "pools"),
+        (lambda p: sp.PoolBatch.from_arrow(pa.table({"ids": [[1]], "scores": [[0.0]]}), catalog="x"), "catalog"),
+        (lambda p: sp.State(shown=None), "shown"),
+        (lambda p: sp.State(shown=["\ud800"]), "shown"),
     ],
 )
 def test_a_selector_refuses(call: Any, field: str) -> None:

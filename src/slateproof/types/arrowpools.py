@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from slateproof.errors import InvalidInput
 from slateproof.types.arrowlists import Lists, floats_of, list_column, row_of, rows_with_nulls
@@ -123,7 +122,7 @@ def _ranks(flat: Any, offsets: Ints, catalog: Catalog | None) -> tuple[Ints, Int
     if not integers and not strings:
         raise InvalidInput("ids", "must be integers or strings", str(kind))
     if pa.types.is_uint64(kind):
-        large = np.flatnonzero(pc.greater(flat, 2**63 - 1).to_numpy(zero_copy_only=False))
+        large = np.flatnonzero(flat.to_numpy() > np.iinfo(np.int64).max)
         refuse(_at(large, offsets, "an integer id must fit in 64 bits", flat))
     if catalog is not None:
         rows, unknown = _catalog_rows(flat, catalog)

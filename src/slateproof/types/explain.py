@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import math
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -57,34 +59,47 @@ class Reason:
 class Explanation:
     """Why this slate: one ``Reason`` per step; show it as text, dict, Arrow table, SVG or HTML.
 
-    For SCPO the items are listed in slate order with their shaped parts, and ``note`` tells the one margin there is: best against
-    second-best feasible set.
+    For SCPO the items are listed in slate order with their shaped parts, ``second_best`` are those of the second-best feasible set,
+    (of those that the search saw) in the same order, and ``note`` tells the one margin there is: best against second-best.
 
     Scope: stability only; it explains the selector, not the model.
     """
 
     reasons: tuple[Reason, ...]
     note: str = ""
+    second_best: tuple[Parts, ...] = ()
 
     @classmethod
     def of(cls, slate: Slate) -> Explanation:
         """The explanation of a slate."""
         if isinstance(slate.steps, SetChoice):
-            return cls(_set_reasons(slate, slate.steps), _set_note(slate, slate.steps))
+            items, others = _set_items(slate, slate.steps)
+            margin = float(slate.margins[0])
+            reasons = tuple(Reason(q + 1, item, None, margin) for q, item in enumerate(items))
+            return cls(reasons, _set_note(slate, slate.steps), others)
         return cls(_step_reasons(slate, slate.steps))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values: ``{"reasons": [...], "note": ...}``."""
-        return {"reasons": [asdict(reason) for reason in self.reasons], "note": self.note}
+        """Plain values, ready for JSON: ``{"reasons": [...], "note": ..., "second_best": [...]}``; an infinite margin is None."""
+        reasons = [asdict(reason) | {"margin": _finite(reason.margin)} for reason in self.reasons]
+        return {"reasons": reasons, "note": self.note, "second_best": [asdict(parts) for parts in self.second_best]}
 
     def to_arrow(self) -> pa.Table:
-        """One row per step: columns of the chosen item, of the runner-up (``runner_*``) and the margin; ids as strings."""
+        """One row per step: columns of the chosen item, of the runner-up (``runner_*``) and the margin; ids as strings.
+
+        For SCPO ``runner_*`` is the item at the same place of the second-best set.
+        """
         rows = []
-        for reason in self.reasons:
+        for reason, other in self._pairs():
             row: dict[str, Any] = {"step": reason.step, "margin": reason.margin, **_columns(reason.chosen, "")}
-            row |= _columns(reason.runner_up, "runner_")
+            row |= _columns(other, "runner_")
             rows.append(row)
         return pa.Table.from_pylist(rows, schema=_SCHEMA)
+
+    def _pairs(self) -> Iterator[tuple[Reason, Parts | None]]:
+        """Every reason with what stands beside it in a table."""
+        for place, reason in enumerate(self.reasons):
+            yield reason, self.second_best[place] if self.second_best else reason.runner_up
 
     def to_text(self) -> str:
         """Two lines per step, aligned, for a terminal."""
@@ -92,7 +107,7 @@ class Explanation:
         head = f"{'':>4}  {'item':<{max(width, 4)}}" + "".join(f"{name:>11}" for name in _HEADINGS) + f"{'margin':>12}"
         lines = [head]
         for reason in self.reasons:
-            lines.append(_line(f"{reason.step}.", reason.chosen, width, f"{reason.margin:12.6f}"))
+            lines.append(_line(f"{reason.step}.", reason.chosen, width, f"{_shown(reason.margin, 6):>12}"))
             if reason.runner_up is not None:
                 lines.append(_line("over", reason.runner_up, width, ""))
         return "\n".join([*lines, self.note] if self.note else lines)
@@ -105,8 +120,9 @@ class Explanation:
 
     def to_html(self) -> str:
         """A table with the chart under it, for notebooks and reports."""
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in ("step", "item", *_HEADINGS, "runner-up", "margin"))
-        body = "".join(_html_row(reason) for reason in self.reasons)
+        other = "in the second-best set" if self.second_best else "runner-up"
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in ("step", "item", *_HEADINGS, other, "margin"))
+        body = "".join(_html_row(reason, other) for reason, other in self._pairs())
         note = f"<p>{html.escape(self.note)}</p>" if self.note else ""
         return f'<table class="slate"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}{self.to_svg()}'
 
@@ -144,13 +160,22 @@ def _signed(parts: Parts, term: str) -> float:
 
 
 def _line(lead: str, parts: Parts, width: int, tail: str) -> str:
-    return f"{lead:>4}  {parts.id!s:<{max(width, 4)}}" + "".join(f"{value:11.5f}" for value in _numbers(parts)) + tail
+    return f"{lead:>4}  {parts.id!s:<{max(width, 4)}}" + "".join(f"{_shown(value, 5):>11}" for value in _numbers(parts)) + tail
 
 
-def _html_row(reason: Reason) -> str:
-    other = "" if reason.runner_up is None else html.escape(str(reason.runner_up.id))
+def _shown(value: float, digits: int) -> str:
+    """A number for reading; what rounds to nothing has no sign."""
+    return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _html_row(reason: Reason, beside: Parts | None) -> str:
+    other = "" if beside is None else html.escape(str(beside.id))
     cells = [str(reason.step), f"<b>{html.escape(str(reason.chosen.id))}</b>"]
-    cells += [f"{value:.5f}" for value in _numbers(reason.chosen)] + [other, f"{reason.margin:.6g}"]
+    cells += [_shown(value, 5) for value in _numbers(reason.chosen)] + [other, f"{reason.margin:.6g}"]
     return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 
 
@@ -201,18 +226,21 @@ def _step_reasons(slate: Slate, steps: Steps) -> tuple[Reason, ...]:
     return tuple(reasons)
 
 
-def _set_reasons(slate: Slate, steps: SetChoice) -> tuple[Reason, ...]:
-    margin = float(slate.margins[0])
-    relevance = 1.0 - slate.levers.diversity
-    return tuple(
-        Reason(q + 1, _parts(slate, place, 0.0, relevance * float(steps.shaped[place]), novelty=0.0), None, margin)
-        for q, place in enumerate(steps.chosen.tolist())
-    )
+def _set_items(slate: Slate, steps: SetChoice) -> tuple[tuple[Parts, ...], tuple[Parts, ...]]:
+    """The parts of the chosen set and of the second-best one, both in slate order."""
+    relevance, rank = 1.0 - slate.levers.diversity, slate.pool.rank
+
+    def parts(place: int) -> Parts:
+        return _parts(slate, place, 0.0, relevance * float(steps.shaped[place]), novelty=0.0)
+
+    others = sorted(steps.runner_up.tolist(), key=lambda place: (-steps.shaped[place], rank[place]))
+    return tuple(map(parts, steps.chosen.tolist())), tuple(map(parts, others))
 
 
 def _set_note(slate: Slate, steps: SetChoice) -> str:
     penalty = slate.levers.diversity * steps.similarity
-    lines = [f"set value {steps.value:.6f} = items' sum - diversity x largest pairwise similarity ({penalty:.6f})"]
+    value, less = _shown(steps.value, 6), _shown(penalty, 6)
+    lines = [f"set value {value} = items' sum - diversity x largest pairwise similarity ({less})"]
     lines.append(f"window realised: {steps.window:.6g} (asked: {slate.rule.window:.6g}), target {slate.target:.6g}")
     if not steps.proved:
         lines.append(
@@ -220,7 +248,7 @@ def _set_note(slate: Slate, steps: SetChoice) -> str:
         )
     elif len(steps.runner_up):
         ids = ", ".join(str(slate.pool.ids[i]) for i in steps.runner_up.tolist())
-        lines.append(f"second-best set: {{{ids}}}, value {steps.runner_value:.6f}")
+        lines.append(f"second-best set: {{{ids}}}, value {_shown(steps.runner_value, 6)}")
     else:
         lines.append("no other feasible set")
     return "\n".join(lines)

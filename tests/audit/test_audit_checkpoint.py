@@ -60,7 +60,12 @@ def test_an_unsigned_checkpoint_is_nobodys() -> None:
         lambda note: note.replace("\n7\n", "\n7\nmore\n"),
         lambda note: note.replace("— ", "- "),
         lambda note: note[:-8] + "\n",
-        lambda note: note + note.split("\n\n")[1],
+        lambda note: note.replace("\n7\n", "\n" + "7" * 5000 + "\n"),
+        lambda note: note + "— cosigner AAAA\n",
+        lambda note: note + "a line that is no signature\n",
+        lambda note: 5,
+        lambda note: None,
+        lambda note: [note],
         lambda note: note.replace("AAEC", "AAE*"),
         lambda note: note.replace("AAEC", ""),
     ],
@@ -70,6 +75,17 @@ def test_what_is_no_note_is_refused(spoil: object) -> None:
     with pytest.raises(InvalidInput) as caught:
         Checkpoint.parse(spoil(note))  # type: ignore[operator]
     assert caught.value.field == "checkpoint"
+
+
+def test_signatures_of_others_are_ignored() -> None:
+    """C2SP: a verifier ignores signatures of keys that it does not know, wherever they stand."""
+    signed = Checkpoint.sign("slateproof/abc", 7, bytes(range(32)), KEY)
+    witness = f"— witness.example/w1 {base64.b64encode(bytes(4 + 72)).decode()}\n"
+    head, line = signed.note.split("\n\n")
+    for note in (f"{head}\n\n{witness}{line}", f"{head}\n\n{line}{witness}"):
+        assert Checkpoint.parse(note) == signed
+        assert Checkpoint.parse(note).signed_by(PublicKey.of(KEY))
+    assert not Checkpoint.parse(f"{head}\n\n{witness}").signed_by(PublicKey.of(KEY))
 
 
 def test_a_checkpoint_comes_from_a_file_too(tmp_path: Path) -> None:

@@ -74,6 +74,11 @@ def edit_header(folder: Path, **changes: Any) -> None:
         ({"schema_version": 3}, NewerLog, "schema version 3; this software reads up to 2"),
         ({"schema_version": "x"}, LogUnreadable, "header of the log is damaged"),
         ({"surprise": 1}, LogUnreadable, "header of the log is damaged"),
+        ({"schema_version": True}, LogUnreadable, "header of the log is damaged"),
+        ({"vkey": 5}, LogUnreadable, "header of the log is damaged"),
+        ({"scope": "x"}, LogUnreadable, "header of the log is damaged"),
+        ({"level": "all"}, LogUnreadable, "header of the log is damaged"),
+        ({"software": None}, LogUnreadable, "header of the log is damaged"),
     ],
 )
 def test_headers_that_cannot_be_read(tmp_path: Path, changes: dict[str, Any], error: type[LogError], words: str) -> None:
@@ -218,6 +223,71 @@ def test_a_torn_stored_tree_is_not_continued(tmp_path: Path) -> None:
     log = AuditLog.open(tmp_path / "log", key=KEY)
     with pytest.raises(LogUnreadable, match="does not fit the last checkpoint"):
         log.append(slates(1)[0])
+
+
+def edit_commit(folder: Path, version: int, name: str, value: Any) -> None:
+    path = folder / "_delta_log" / f"{version:020d}.json"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        if "commitInfo" in line:
+            line["commitInfo"][name] = value
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("slateproof.checkpoint", value) for value in (5, None, [1], {"a": 1}, "", "x\n" + "9" * 5000 + "\ny\n\n")),
+        *(("slateproof.peaks", value) for value in (5, None, [], "5", "[]", '{"size": Infinity, "hashes": []}', '{"size": 3}')),
+        ("slateproof.peaks", '{"size": "3", "hashes": [5, null]}'),
+    ],
+)
+def test_hostile_commits_are_refused_in_one_line(tmp_path: Path, name: str, value: Any) -> None:
+    write_log(tmp_path / "log", slates(3))
+    edit_commit(tmp_path / "log", 1, name, value)
+    report = verify_log(tmp_path / "log", None, PUBLIC)
+    assert report.exit_code == 2
+    assert "the last checkpoint is damaged" in report.to_text()
+    assert "\n" not in report.to_text()
+
+
+def test_a_checkpoint_of_five_thousand_digits(tmp_path: Path) -> None:
+    checkpoint = write_log(tmp_path / "log", slates(3))[-1]
+    (tmp_path / "note").write_text(str(checkpoint).replace("\n3\n", "\n" + "3" * 5000 + "\n"), encoding="utf-8")
+    report = verify_log(tmp_path / "log", tmp_path / "note", PUBLIC)
+    assert report.exit_code == 2
+    assert "at most 18 digits" in report.to_text()
+
+
+def test_a_folder_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_log(tmp_path / "log", slates(1))
+    real = os.stat
+
+    def stat(path: Any, *words: Any, **named: Any) -> os.stat_result:
+        if str(path).endswith("_delta_log"):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(path, *words, **named)
+
+    monkeypatch.setattr(os, "stat", stat)
+    report = verify_log(tmp_path / "log")
+    assert report.exit_code == 2
+    assert "cannot be read" in report.to_text()
+
+
+def test_a_torn_old_entry_beside_a_wrong_root(tmp_path: Path) -> None:
+    """Delta reads its snapshot and never looks at the entry; the search for the first bad commit does."""
+    made = slates(4)
+    with AuditLog.create(tmp_path / "log", key=KEY) as log:
+        for number in range(103):
+            log.append(made[number % 4])
+            log.commit()
+    (tmp_path / "log" / "_delta_log" / f"{40:020d}.json").write_text('{"commitInfo":')
+    assert verify_log(tmp_path / "log", None, PUBLIC).ok
+    other = str(log.checkpoint).split("\n")
+    other[2] = "A" * 43 + "="
+    edit_commit(tmp_path / "log", 103, "slateproof.checkpoint", "\n".join(other))
+    report = verify_log(tmp_path / "log", None, PUBLIC)
+    assert {"signature", "root"} <= set(report.counts)
 
 
 def test_errors_are_ours(tmp_path: Path) -> None:

@@ -96,7 +96,8 @@ def test_a_record_left_out_or_put_in_twice(log: tuple[Path, list[Checkpoint]]) -
     saved = files(log[0])[2].read_bytes()
     rewrite(files(log[0])[2], lambda rows: rows.pop(1))
     problem = first(log[0])
-    assert (problem.kind, problem.index) == ("misplaced", 9)
+    assert (problem.kind, problem.index) == ("missing", 9)
+    assert "records 9 to 9 of 12 are not there" in problem.message
     files(log[0])[2].write_bytes(saved)
     rewrite(files(log[0])[2], lambda rows: rows.pop())
     problem = first(log[0])
@@ -128,6 +129,27 @@ def test_a_file_gone_or_cut_short(log: tuple[Path, list[Checkpoint]]) -> None:
     problem = first(log[0])
     assert (problem.kind, problem.index) == ("unreadable", 4)
     assert path.name in problem.message
+
+
+def test_a_gap_is_one_problem_and_what_follows_is_still_looked_at(tmp_path: Path) -> None:
+    checkpoints = write_log(tmp_path / "log", slates(20), commits=5)
+    path = files(tmp_path / "log")[1]
+    rewrite(files(tmp_path / "log")[3], nudge)
+    path.unlink()
+    report = verify_log(tmp_path / "log", checkpoints[0], PUBLIC)
+    assert [(problem.kind, problem.index) for problem in report.problems] == [("unreadable", 4), ("missing", 4), ("changed", 13)]
+    assert "records 4 to 7 of 20 are not there" in report.problems[1].message
+    assert report.replayed == 15
+
+
+def test_a_change_before_a_gap_is_named_by_its_commit(tmp_path: Path) -> None:
+    write_log(tmp_path / "log", slates(20), commits=5)
+    rewrite(files(tmp_path / "log")[1], nudge)
+    rehash(tmp_path / "log")
+    files(tmp_path / "log")[3].unlink()
+    report = verify_log(tmp_path / "log", None, PUBLIC)
+    found = [(problem.kind, problem.index) for problem in report.problems]
+    assert {("unreadable", 12), ("missing", 12), ("root", 4)} <= set(found)
 
 
 def test_a_cut_tail(log: tuple[Path, list[Checkpoint]]) -> None:
@@ -305,6 +327,27 @@ def test_withholding_shows(log: tuple[Path, list[Checkpoint]]) -> None:
     problem = first(log[0])
     assert (problem.kind, problem.index) == ("withheld", 2)
     assert "scores" in problem.message
+
+
+@pytest.mark.parametrize("level", ["replay", "monitor"])
+def test_a_masked_copy_withholds_what_it_says_and_no_more(tmp_path: Path, level: str) -> None:
+    """One record without its round: whoever made the copy would hide something that is not on the list."""
+    write_log(tmp_path / "log", slates(4), level=level)
+    original = AuditLog.open(tmp_path / "log")
+    masked_copy(original, tmp_path / "copy", drop=["steps"])
+    assert verify_log(tmp_path / "copy", original.checkpoint, PUBLIC).ok
+    batch = pq.read_table(files(tmp_path / "log")[0]).combine_chunks().to_batches()[0]
+    found, _ = commitments_of(batch, original.store.secret)
+
+    def drop(rows: list[dict[str, Any]]) -> None:
+        rows[2]["round_id"] = None
+        rows[2]["commitments"][0] = found[0][2].tobytes()
+        rows[2]["salts"][0] = None
+
+    rewrite(files(tmp_path / "copy")[0], drop)
+    problem = first(tmp_path / "copy", original.checkpoint)
+    assert (problem.kind, problem.index) == ("withheld", 2)
+    assert "otherwise: round" in problem.message
 
 
 @pytest.mark.parametrize("kind", ["monitor", "masked"])

@@ -1,8 +1,8 @@
 """Checkpoints: what a log commits to, as a C2SP signed note.
 
-The note's text is three lines, the origin, the number of records and the Merkle root in base64; after a blank line stands one
-signature line, ``— name base64(key id || Ed25519 signature)``, or none where the log is not signed. The origin holds the digest
-of the log's header, so a checkpoint belongs to one log only.
+The note's text is three lines, the origin, the number of records and the Merkle root in base64; after a blank line stands the
+signature line, ``— slateproof base64(key id || Ed25519 signature)``, or none where the log is not signed. Lines under other names,
+such as those of cosigners, are ignored. The origin holds the digest of the log's header, so a checkpoint belongs to one log only.
 
 Scope: none; a commitment to records, not a claim about them.
 """
@@ -16,12 +16,14 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from slateproof.audit.keys import PublicKey
+from slateproof.audit.keys import SIGNER, PublicKey
 from slateproof.errors import InvalidInput
 
 __all__ = ["Checkpoint"]
 
 _DASH = "— "
+DIGITS = 18
+"""Most digits of a size: no log has 10^18 records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +75,23 @@ class Checkpoint:
     @classmethod
     def parse(cls, note: str) -> Checkpoint:
         """From the text of a note; refuses what is not one. Says nothing about the signature."""
+        if not isinstance(note, str):
+            raise InvalidInput("checkpoint", "must be the text of a signed note", type(note).__name__)
         head, blank, tail = note.partition("\n\n")
         lines = head.split("\n")
         if not blank or len(lines) != 3 or not lines[0] or not (lines[1].isascii() and lines[1].isdigit()):
             raise InvalidInput("checkpoint", "must be a signed note: origin, size, root, blank line, signature", note[:80])
+        if len(lines[1]) > DIGITS:
+            raise InvalidInput("checkpoint", f"the size must have at most {DIGITS} digits", lines[1][:80])
         if lines[1] != str(int(lines[1])):
             raise InvalidInput("checkpoint", "the size must have no leading zeros", lines[1])
         plain = cls(lines[0], int(lines[1]), _decode(lines[2], 32))
-        signatures = [line for line in tail.split("\n") if line]
+        signatures = [_signature(line) for line in tail.split("\n") if line]
         if not signatures:
             return plain
-        words = signatures[0].removeprefix(_DASH).split(" ")
-        if len(signatures) > 1 or not signatures[0].startswith(_DASH) or len(words) != 2:
-            raise InvalidInput("checkpoint", "must have one signature line: — name base64", signatures[0][:80])
-        blob = _decode(words[1], 68)
-        return cls(plain.origin, plain.size, plain.root, words[0], blob[:4], blob[4:])
+        # Others may have signed it, too: lines under other names are left to those who know them.
+        name, blob = next((line for line in signatures if line[0] == SIGNER), signatures[0])
+        return cls(plain.origin, plain.size, plain.root, name, blob[:4], blob[4:])
 
     @classmethod
     def of(cls, value: Checkpoint | str | Path) -> Checkpoint:
@@ -102,12 +106,21 @@ class Checkpoint:
             raise InvalidInput("checkpoint", f"cannot be read ({why})", str(value)) from why
 
 
-def _decode(text: str, size: int) -> bytes:
+def _signature(line: str) -> tuple[str, bytes]:
+    """(key name, key id and signature) of one signature line; a cosigner's signature may have another length."""
+    words = line.removeprefix(_DASH).split(" ")
+    if not line.startswith(_DASH) or len(words) != 2 or not words[0]:
+        raise InvalidInput("checkpoint", "must have signature lines: — name base64", line[:80])
+    return words[0], _decode(words[1], 68 if words[0] == SIGNER else None)
+
+
+def _decode(text: str, size: int | None) -> bytes:
     try:
         blob = base64.b64decode(text, validate=True)
     except (ValueError, binascii.Error) as why:
         raise InvalidInput("checkpoint", f"is not base64 ({why})", text[:80]) from why
     # A second encoding of the same bytes would make two notes for one checkpoint.
-    if len(blob) != size or base64.b64encode(blob).decode() != text:
-        raise InvalidInput("checkpoint", f"must hold {size} bytes in base64", text[:80])
+    least = 5 if size is None else size
+    if len(blob) < least or len(blob) > (size or len(blob)) or base64.b64encode(blob).decode() != text:
+        raise InvalidInput("checkpoint", f"must hold {least} bytes{'' if size else ' or more'} in base64", text[:80])
     return blob

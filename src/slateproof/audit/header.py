@@ -69,14 +69,20 @@ class Header:
             version_ = fields["schema_version"]
         except (ValueError, TypeError, KeyError) as why:
             raise LogUnreadable(f"the header of the log is damaged ({why})") from why
-        if not isinstance(version_, int) or version_ < 1:
+        if type(version_) is not int or version_ < 1:
             raise LogUnreadable(f"the header of the log is damaged (schema version {version_!r})")
         if version_ > SCHEMA_VERSION:
             raise NewerLog(f"the log has schema version {version_}; this software reads up to {SCHEMA_VERSION}")
         try:
-            return cls(**fields)
+            header = cls(**fields)
         except TypeError as why:
             raise LogUnreadable(f"the header of the log is damaged ({why})") from why
+        texts = (header.log_id, header.software, header.secret_digest, header.vkey or "")
+        if header.level not in get_args(Level) or not all(isinstance(text, str) for text in texts):
+            raise LogUnreadable("the header of the log is damaged (a level, an id or a key is none)")
+        if not isinstance(header.scope, (dict, type(None))):
+            raise LogUnreadable("the header of the log is damaged (a scope is an object)")
+        return header
 
     def fits(self, secret: bytes) -> bool:
         """Whether ``secret`` is the one behind the salts of this log."""

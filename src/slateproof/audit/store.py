@@ -106,7 +106,11 @@ class Store:
     def open(cls, location: str | Path, options: Mapping[str, str] | None = None) -> Store:
         """An existing log; refuses a folder that holds none."""
         folder = Folder(location, options)
-        if folder.local is not None and not (folder.local / "_delta_log").is_dir():
+        try:
+            there = folder.local is None or (folder.local / "_delta_log").is_dir()
+        except OSError as why:
+            raise LogUnreadable(f"{folder.uri}: cannot be read ({said(why)})") from why
+        if not there:
             raise NotALog(f"{folder.uri}: holds no slateproof log")
         return cls._load(folder)
 
@@ -234,7 +238,7 @@ class Store:
                 entry = self._entry_of(version)
                 if NOTE in entry:
                     return Checkpoint.parse(entry[NOTE]), _peaks(entry)
-        except (OSError, ValueError, KeyError, TypeError) as why:
+        except (OSError, ValueError, KeyError, TypeError, OverflowError) as why:
             raise LogUnreadable(f"{self.folder.uri}: the last checkpoint is damaged ({said(why)})") from why
         raise LogUnreadable(f"{self.folder.uri}: the log has no checkpoint")
 

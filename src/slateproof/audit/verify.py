@@ -74,8 +74,11 @@ class _Verification:
         self.findings = Findings()
         self.notes: list[str] = []
         self.context = store.header.context
+        self.allowed = (_MONITOR if store.header.level == "monitor" else _NOTHING) | frozenset(store.masked or ())
         self.shelf = CatalogShelf(store.folder)
         self.leaves = bytearray()
+        self.place = 0
+        self.gap = False
         self.replayed = self.withheld = self.bare = 0
         self.broken_catalogs: set[str] = set()
         self.files: list[DataFile] = []
@@ -91,7 +94,7 @@ class _Verification:
                 same = workers.submit(agreeing, batch, self.shelf, self.store.header.schema_version)
                 self._batch(batch, last.size, same)
                 if progress is not None:
-                    progress(len(self.leaves) // HASH, last.size)
+                    progress(min(self.place, last.size), last.size)
         self._tree(last)
         self._table()
         if self.store.without_snapshot:
@@ -161,11 +164,12 @@ class _Verification:
                 self.findings.add("unreadable", group[0].first, str(why))
 
     def _batch(self, batch: pa.RecordBatch, size: int, agreed: Future[Any]) -> None:
-        first = len(self.leaves) // HASH
         commitments, withheld = commitments_of(batch, self.store.secret, self.store.header.schema_version)
         found = leaf_table(batch, commitments)
-        self.leaves += found.tobytes()
-        places, expected = batch.column("index").to_numpy(zero_copy_only=False), np.arange(first, first + len(batch))
+        places = batch.column("index").to_numpy(zero_copy_only=False)
+        expected = self._line_up(places, size)
+        if not self.gap:
+            self.leaves += found.tobytes()
         intact = (found == stored_leaves(batch)).all(axis=1) & (places == expected) & (expected < size)
         missing, same = _missing(withheld), agreed.result()
         if intact.all() and same.all() and self._is_plain(batch, missing):
@@ -175,12 +179,30 @@ class _Verification:
         for row, place in enumerate(places.tolist()):
             if intact[row]:
                 self._record(records, row, place, missing[row], bool(same[row]))
-            elif place != first + row:
-                self.findings.add("misplaced", first + row, f"the record says it is number {place}")
+            elif place != expected[row]:
+                self.findings.add("misplaced", int(expected[row]), f"the record says it is number {place}")
             elif place >= size:
                 self.findings.add("misplaced", place, f"the last checkpoint covers {size} records only")
             else:
                 self.findings.add("changed", place, "its values do not give the digest that was committed for it")
+
+    def _line_up(self, places: Any, size: int) -> Any:
+        """Where the records of a batch stand: each after the one before it, but for those that are left out, which are reported."""
+        expected = np.arange(self.place, self.place + len(places))
+        if (places == expected).all():
+            self.place += len(places)
+            return expected
+        known = np.sort(places)
+        for row, place in enumerate(places.tolist()):
+            within = np.searchsorted(known, [self.place, place])
+            if self.place < place < size and within[0] == within[1]:
+                message = f"records {self.place} to {place - 1} of {size} are not there"
+                self.findings.add("missing", self.place, message)
+                # What the tree needs is gone from here on.
+                self.gap, self.place = True, place
+            expected[row] = self.place
+            self.place += 1
+        return expected
 
     def _is_plain(self, batch: pa.RecordBatch, missing: list[frozenset[str]]) -> bool:
         """Whether nothing is withheld that should be there, and all records name the header's scope: the rule, in one look."""
@@ -190,10 +212,10 @@ class _Verification:
 
     def _record(self, records: Records, row: int, place: int, missing: frozenset[str], same: bool) -> None:
         """An intact record: does its slate follow?"""
-        allowed = _MONITOR if self.store.header.level == "monitor" else _NOTHING
-        if self.store.masked is None and missing != allowed:
-            names = ", ".join(sorted(missing ^ allowed))
-            self.findings.add("withheld", place, f"a {self.store.header.level} log holds or leaves out otherwise: {names}")
+        if missing != self.allowed and not (self.store.masked is not None and len(missing) == len(FIELDS)):
+            names = ", ".join(sorted(missing ^ self.allowed))
+            kind = "masked copy" if self.store.masked is not None else f"{self.store.header.level} log"
+            self.findings.add("withheld", place, f"a {kind} like this holds or leaves out otherwise: {names}")
             return
         if "policy" not in missing:
             self._scope(records, row, place)
@@ -235,10 +257,11 @@ class _Verification:
 
     def _tree(self, last: Checkpoint) -> None:
         size = len(self.leaves) // HASH
-        if size < last.size:
-            self.findings.add("missing", size, f"{last.size - size} of {last.size} committed records are not there")
-        elif root_of(self.leaves, 0, last.size) != last.root:
-            place, until = self._first_bad(last)
+        if self.place < last.size:
+            self.findings.add("missing", self.place, f"records {self.place} to {last.size - 1} of {last.size} are not there")
+        bad = self._first_bad(last, size)
+        if bad is not None:
+            place, until = bad
             message = f"records {place} to {until - 1} do not give the Merkle root that was committed for them"
             self.findings.add("root", place, message)
         old = self.earlier
@@ -262,16 +285,19 @@ class _Verification:
         if foreign:
             self.notes.append(f"{foreign} files come from another tool, with indexes of pages that cannot be checked")
 
-    def _first_bad(self, last: Checkpoint) -> tuple[int, int]:
-        """The first commit whose records do not give its root: (first record, one past its last)."""
+    def _first_bad(self, last: Checkpoint, size: int) -> tuple[int, int] | None:
+        """The first commit whose records, of the first ``size``, do not give its root: (first record, one past its last)."""
+        whole = size >= last.size
+        if whole and root_of(self.leaves, 0, last.size) == last.root:
+            return None
         peaks, place = Peaks(), 0
         for older in sorted(self.store.checkpoints(), key=lambda checkpoint: checkpoint.size):
-            if place < older.size <= last.size:
+            if place < older.size <= min(size, last.size):
                 peaks.extend(memoryview(self.leaves)[place * HASH : older.size * HASH])
                 if peaks.root() != older.root:
                     return place, older.size
                 place = older.size
-        return place, last.size
+        return (place, last.size) if whole else None
 
 
 def _ahead(batches: Iterator[pa.RecordBatch], workers: ThreadPoolExecutor) -> Iterator[pa.RecordBatch]:

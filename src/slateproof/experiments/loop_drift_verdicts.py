@@ -73,8 +73,8 @@ def _why_missed(loop: Loop, rows: list[Row]) -> str:
     played = ", ".join(f"{one['event_share']:.1%} ({one['policy']})" for one in mine)
     return (
         f"In {row['feasible_share']:.1%} of rounds the pool holds a slate's worth of items within {row['window']:.2f} of the "
-        f"target, so the window is left by choice: a bonus of at most {row['target_gain']:.2f} is outweighed by scores, diversity "
-        f"and widths. On the same pools the event holds on {played}; in the last of these nothing but the bonus counts."
+        f"target, so the window is left by choice: a bonus of at most {row['target_gain']:.2f} is outweighed by other terms of the "
+        f"objective. On the same pools the event holds on {played}; in the last of these nothing but the bonus counts."
     )
 
 

@@ -42,7 +42,7 @@ CERTAIN = 9.0
 """Standard deviations that an outside item must lead by for the set to have changed but for less than 2^-54."""
 
 MOST_NODES = 4_000_000
-"""Most nodes of the first sweep: some seconds."""
+"""Most nodes of a sweep over a far tail, some seconds; beyond, the pair sum stands in, at most K (n - K) times too large."""
 
 
 @njit(cache=True, nogil=True)

@@ -81,6 +81,24 @@ def test_a_sound_log(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert (report["ok"], report["exit_code"], report["size"], report["replayed"]) == (True, 0, 8, 8)
 
 
+def test_many_logs_verify_together(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A report for each, and the exit code of the worst."""
+    assert run(monkeypatch, "verify", "replay", "monitor", "--public-key", "public.vkey") == 0
+    out = capsys.readouterr().out
+    assert out.index("replay:\nsound: 8 records, 8 selected") < out.index("monitor:\nsound: 8 records, 0 selected")
+    nudge(sorted((folder / "replay").glob("records-*.parquet"))[1], 2)
+    assert run(monkeypatch, "verify", "monitor", "replay", "--json", "both.json") == 1
+    found = json.loads((folder / "both.json").read_text())
+    assert [(one["log"], one["ok"]) for one in found["logs"]] == [("monitor", True), ("replay", False)]
+    assert run(monkeypatch, "verify", "replay", "nowhere", "monitor") == 2
+    out = capsys.readouterr().out
+    assert "NOT SOUND" in out
+    assert "nowhere:\ncould not be checked" in out
+    assert "monitor:\nsound" in out
+    assert run(monkeypatch, "verify", "replay", "monitor", "--checkpoint", "replay.note") == 2
+    assert "checkpoint: belongs to one log" in capsys.readouterr().err
+
+
 def nudge(path: Path, row: int) -> None:
     """The last bit of one score of one record."""
     table = pq.read_table(path)

@@ -42,19 +42,27 @@ def write_json(path: Path | None, value: dict[str, Any], option: str = "json") -
 
 
 def verify_command(
-    log: str = _LOG,
+    logs: list[str] = typer.Argument(..., metavar="LOG...", help="Folders, or object store URLs; each gets a report of its own."),
     checkpoint: Path | None = typer.Option(
-        None, "--checkpoint", help="An earlier checkpoint (a signed note) that the log must extend."
+        None, "--checkpoint", help="An earlier checkpoint (a signed note) that the one log must extend."
     ),
     public_key: Path | None = typer.Option(None, "--public-key", help="The public key: a PEM file, or a file with name+hash+key."),
     out: Path | None = _JSON,
 ) -> None:
-    """Check a log: digests, Merkle tree, signatures, every slate selected again. Exit 0: sound, 1: not, 2: not checkable."""
-    with progress_bar("verifying", None) as advance:
-        report = verify_log(log, checkpoint, public_key, stepper(advance))
-    typer.echo(report.to_text())
-    write_json(out, report.to_dict())
-    raise typer.Exit(report.exit_code)
+    """Check logs: digests, Merkle tree, signatures, every slate selected again. Exit 0: sound, 1: one is not, 2: not checkable."""
+    if checkpoint is not None and len(logs) > 1:
+        raise InvalidInput("checkpoint", "belongs to one log: verify that one by itself", str(checkpoint))
+    reports = []
+    for log in logs:
+        with progress_bar("verifying", None) as advance:
+            reports.append(verify_log(log, checkpoint, public_key, stepper(advance)))
+        if len(logs) > 1:
+            typer.echo(f"{log}:")
+        typer.echo(reports[-1].to_text())
+    code = max(report.exit_code for report in reports)
+    together = [{"log": log, **report.to_dict()} for log, report in zip(logs, reports, strict=True)]
+    write_json(out, reports[0].to_dict() if len(logs) == 1 else {"exit_code": code, "logs": together})
+    raise typer.Exit(code)
 
 
 def show_command(

@@ -108,6 +108,8 @@ class TableWriter:
         self._partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
         self._sink: Any = None
         with self._writable():
+            if path.is_dir():
+                raise IsADirectoryError("it is a folder")
             path.parent.mkdir(parents=True, exist_ok=True)
             self._partial.touch()
 

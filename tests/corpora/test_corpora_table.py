@@ -153,9 +153,9 @@ def test_times_must_be_of_one_kind(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("values", "value", "where", "rule"),
-    [([0.25, 0.25, 1.5], 1.5, 3, "must lie"), ([0.25, 0.5, 0.5], 0.25, 7, "must be the same")],
+    [([0.25, 0.25, 1.5], 1.5, "t.csv row 4", "must lie"), ([0.25, 0.5, 0.5], 0.25, 7, "must be the same")],
 )
-def test_a_given_difficulty_is_checked(tmp_path: Path, values: list[float], value: float, where: int, rule: str) -> None:
+def test_a_given_difficulty_is_checked(tmp_path: Path, values: list[float], value: float, where: int | str, rule: str) -> None:
     rows = [{**row, "d": d} for row, d in zip(ROWS, values, strict=True)]
     with pytest.raises(InvalidInput, match=rule) as refused:
         load_table(write(tmp_path / "t.csv", rows), **MAP, difficulty_column="d")

@@ -12,6 +12,9 @@ from slateproof.errors import InvalidInput
 
 __all__ = ["BadRows"]
 
+SHOWN = 80
+"""Characters of a value that an error shows."""
+
 
 @dataclass(slots=True)
 class BadRows:
@@ -28,7 +31,9 @@ class BadRows:
         check_count(self.limit, "max_bad_rows", 0)
 
     def add(self, column: str, rule: str, value: object, file: str, row: int) -> None:
-        """One malformed row; ``row`` is its line in the file, counted from 1, header included."""
+        """One malformed row; ``row`` is the line it begins on, counted from 1, header included."""
+        if isinstance(value, str) and len(value) > SHOWN:
+            value = f"{value[:SHOWN]}..."
         error = InvalidInput(column, rule, value, where=f"{file} row {row}")
         self.count += 1
         if self.count <= 3:

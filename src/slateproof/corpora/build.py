@@ -68,6 +68,7 @@ def build(
     min_user: int = 1,
     min_item: int = 1,
     tags: Mapping[Any, Iterable[str]] | None = None,
+    tag_source: str = "",
     skills: Mapping[Any, str] | None = None,
     skill_rule: str = FIRST_TAG,
     given: Mapping[Any, float] | None = None,
@@ -77,8 +78,9 @@ def build(
     """The corpus of ``raw``. Users and items without a row left are dropped from the tables.
 
     ``min_user`` and ``min_item`` are minimum numbers of rows, applied together until both hold. ``tags`` maps item ids to tag
-    names, and ``skills`` to the tag that is the item's skill (default: the first one listed); ``given`` maps item ids to
-    difficulties and replaces the rule.
+    names, and ``skills`` to the tag that is the item's skill (default: the first one listed); items that ``tags`` does not
+    name are counted in a note where ``tag_source``, a file, should list them all. ``given`` maps item ids to difficulties and
+    replaces the rule.
     """
     raw = _minimum_counts(raw, check_count(min_user, "min_user"), check_count(min_item, "min_item"))
     if raw.user.size == 0:
@@ -100,7 +102,7 @@ def build(
     items = Items(item_ids, hard, np.bincount(item, minlength=item_ids.size), starts, codes, names, skill)
     return Corpus(
         name, user, item, response, positive, time, user_ids, items, filters, difficulty_rule, positive_rule, licence, bad_rows,
-        synthetic, skill_rule if names else NO_TAGS,
+        synthetic, skill_rule if names else NO_TAGS, _unlisted(item_ids, tags or {}, tag_source),
     )  # fmt: skip
 
 
@@ -131,6 +133,11 @@ def _minimum_counts(raw: Raw, min_user: int, min_item: int) -> Raw:
         mask &= np.bincount(raw.user[mask], minlength=raw.user_ids.size)[raw.user] >= min_user
         mask &= np.bincount(raw.item[mask], minlength=raw.item_ids.size)[raw.item] >= min_item
     return raw.keep(mask, f"at least {min_user} rows per user and {min_item} per item")
+
+
+def _unlisted(ids: Ids, tags: Mapping[Any, Iterable[str]], source: str) -> tuple[str, ...]:
+    absent = sum(i not in tags for i in ids.tolist()) if source else 0
+    return (f"{absent:,} of {ids.size:,} items are not in {source}: kept, without tags",) if absent else ()
 
 
 def _compact(codes: Codes, ids: Ids) -> Coded:

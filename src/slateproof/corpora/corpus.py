@@ -45,6 +45,7 @@ class Items:
 
     The tags of item i are ``tag_names[t]`` for t in ``tag_codes[tag_starts[i]:tag_starts[i + 1]]``, sorted and without repeats;
     ``skill[i]`` is the one of them (its t) that knowledge tracing takes for what the item exercises, or -1 where it has none.
+    ``vectors`` are rows of unit length (I, W) that say which items are alike, or None.
 
     Scope: none.
     """
@@ -56,10 +57,13 @@ class Items:
     tag_codes: Codes
     tag_names: tuple[str, ...]
     skill: Codes
+    vectors: Floats | None = None
 
     def __post_init__(self) -> None:
         for column in (self.ids, self.difficulty, self.count, self.tag_starts, self.tag_codes, self.skill):
             frozen(column)
+        if self.vectors is not None:
+            frozen(self.vectors)
 
     def __len__(self) -> int:
         return int(self.ids.size)
@@ -85,8 +89,9 @@ class Corpus:
     rating, 0 or 1); ``positive`` is that response as yes or no (a correct answer, a liked item); ``time`` is the
     publisher's clock, or None. ``filters`` names every rule that rows had to pass, ``bad_rows`` counts malformed rows that
     were left out because ``max_bad_rows`` allowed it. ``synthetic`` corpora say so in every description. ``skill_rule`` says how
-    ``items.skill`` was chosen. ``digest`` is the SHA-256 over the exact bytes of every column, the ids, the tags, the name and the
-    synthetic flag; which tag is the skill is no part of it, and a model that uses skills keeps them in its file.
+    ``items.skill`` was chosen; ``notes`` say what else the loader found, in sentences. ``digest`` is the SHA-256 over the exact
+    bytes of every column, the ids, the tags, the vectors, the name and the synthetic flag. Which tag is the skill is no part of it:
+    a model that uses skills keeps them in its file.
 
     Scope: none; data carries no claim.
     """
@@ -106,6 +111,7 @@ class Corpus:
     bad_rows: int = 0
     synthetic: bool = False
     skill_rule: str = FIRST_TAG
+    notes: tuple[str, ...] = ()
     digest: str = field(init=False)
     user_starts: Ints = field(init=False)
 
@@ -173,6 +179,7 @@ def _digest(corpus: Corpus) -> str:
         "difficulty": items.difficulty,
         "tag_starts": items.tag_starts,
         "tag_codes": items.tag_codes,
+        "vectors": items.vectors,
     }
     present = {name: np.ascontiguousarray(column) for name, column in columns.items() if column is not None}
     header = {

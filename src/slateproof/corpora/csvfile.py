@@ -1,55 +1,32 @@
 """Delimited text into Arrow columns: fast where every row is well formed, row by row where one is not.
 
 The fast path is PyArrow's reader, in parallel. Anything it cannot read (a value of the wrong kind, an empty cell, a row with
-another number of cells, a byte that is not UTF-8) sends the file through ``_careful``, which knows the row and the value.
+another number of cells, a byte that is not UTF-8) or would misread (quotes around line ends) sends the file through ``_careful``,
+which knows the row and the value.
 
 Scope: none.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
 from slateproof.corpora.badrows import BadRows
-from slateproof.corpora.fields import ARROW, Field, clock_of, parser
+from slateproof.corpora.csvrows import csv_rows, rows_are_lines
+from slateproof.corpora.fields import ARROW, Field, Unlawful, clock_of, parse
+from slateproof.corpora.files import need_file, open_text
 from slateproof.errors import InvalidInput
 
-__all__ = ["finish", "need_file", "open_text", "read_csv"]
+__all__ = ["finish", "read_csv"]
 
 _CHUNK = 100_000
 _BLOCK = 8 << 20
-
-
-def need_file(path: Path, field: str = "file") -> Path:
-    """``path`` when it is a file that is not empty."""
-    if not path.is_file():
-        raise InvalidInput(field, "there is no such file", str(path))
-    if path.stat().st_size == 0:
-        raise InvalidInput(field, "the file is empty", str(path))
-    return path
-
-
-@contextmanager
-def open_text(path: Path, encoding: str = "utf-8-sig") -> Iterator[TextIO]:
-    """The file as text, unpacked where it ends in .gz; a truncated .gz is refused."""
-    try:
-        with (
-            gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as raw,
-            io.TextIOWrapper(raw, encoding=encoding, errors="surrogateescape", newline="") as text,
-        ):
-            yield text
-    except (EOFError, gzip.BadGzipFile) as why:
-        raise InvalidInput("file", f"is not a whole .gz file ({why})", path.name) from why
 
 
 def read_csv(
@@ -78,7 +55,7 @@ def read_csv(
 
 def _header(path: Path, fields: Mapping[str, Field], delimiter: str) -> list[str]:
     with open_text(path) as text:
-        names = next(csv.reader(text, delimiter=delimiter), [])
+        names = next((cells for _, cells in csv_rows(text, path.name, delimiter)), [])
     for field in fields.values():
         if field.name not in names:
             raise InvalidInput(field.name, "the column is missing", names, where=path.name)
@@ -105,6 +82,8 @@ def _fast(path: Path, fields: Mapping[str, Field], names: list[str], has_header:
             )
     except (pa.ArrowInvalid, OSError):  # the careful reader says which row, or that the .gz is cut short
         return None
+    if not rows_are_lines(path, table.num_rows + has_header):
+        return None
     return finish({ours: table[field.name] for ours, field in fields.items()}, fields)
 
 
@@ -113,6 +92,10 @@ def finish(columns: Mapping[str, pa.ChunkedArray], fields: Mapping[str, Field]) 
     out = {}
     for ours, field in fields.items():
         column = columns[ours]
+        if field.kind == "blank":
+            if column.null_count != len(column):
+                return None
+            continue
         if column.null_count and not field.missing:
             return None
         if pa.types.is_string(column.type) and field.kind in ("time", "flag"):
@@ -129,6 +112,8 @@ def finish(columns: Mapping[str, pa.ChunkedArray], fields: Mapping[str, Field]) 
             return None
         if pa.types.is_floating(column.type) and not pc.all(pc.is_finite(column)).as_py():
             return None
+        if field.within is not None and not field.within.holds(column.to_numpy()).all():
+            return None
         out[ours] = column
     return pa.table(out)
 
@@ -136,20 +121,19 @@ def finish(columns: Mapping[str, pa.ChunkedArray], fields: Mapping[str, Field]) 
 def _careful(path: Path, fields: Mapping[str, Field], names: list[str], has_header: bool, delimiter: str, bad: BadRows) -> pa.Table:
     """Row by row: every value checked, malformed rows counted with their line."""
     places = {ours: names.index(field.name) for ours, field in fields.items()}
+    stored = [ours for ours, field in fields.items() if field.kind != "blank"]
     kinds: dict[str, str] = {ours: field.kind for ours, field in fields.items()}
-    chunks: dict[str, list[pa.Array]] = {ours: [] for ours in fields}
+    chunks: dict[str, list[pa.Array]] = {ours: [] for ours in stored}
     rows: list[list[Any]] = []
     with open_text(path) as text:
-        reader = csv.reader(text, delimiter=delimiter)
+        reader = csv_rows(text, path.name, delimiter)
         if has_header:
             next(reader)
-        for cells in reader:
-            if not cells:
-                continue
+        for line, cells in reader:
             if len(cells) != len(names):
-                bad.add("row", f"must have {len(names)} cells", delimiter.join(cells), path.name, reader.line_num)
+                bad.add("row", f"must have {len(names)} cells", delimiter.join(cells), path.name, line)
                 continue
-            row = _row(cells, fields, places, kinds, bad, path.name, reader.line_num)
+            row = _row(cells, fields, places, kinds, bad, path.name, line)
             if row is not None:
                 rows.append(row)
             if len(rows) == _CHUNK:
@@ -175,12 +159,13 @@ def _row(
             continue
         if kinds[ours] == "time":
             kinds[ours] = clock_of(cell)
-        parse, rule = parser(kinds[ours])
         try:
-            row.append(parse(cell))
-        except ValueError:
-            bad.add(field.name, rule, cell, file, line)
+            value = parse(cell, kinds[ours], field)
+        except Unlawful as why:
+            bad.add(field.shown, why.rule, why.value, file, line)
             return None
+        if field.kind != "blank":
+            row.append(value)
     return row
 
 

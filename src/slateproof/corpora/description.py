@@ -29,6 +29,7 @@ class Description:
     synthetic: bool
     facts: dict[str, Any]
     filters: tuple[Filter, ...]
+    notes: tuple[str, ...] = ()
 
     def to_text(self) -> str:
         """Aligned lines; a synthetic corpus says so in the first one."""
@@ -36,7 +37,7 @@ class Description:
         width = max(map(len, self.facts))
         lines = [head, *(f"  {key:<{width}}  {_show(value)}" for key, value in self.facts.items())]
         lines.append("  filters" if self.filters else "  filters: none")
-        return "\n".join([*lines, *(f"    {f.to_text()}" for f in self.filters)])
+        return "\n".join([*lines, *(f"    {f.to_text()}" for f in self.filters), *(f"  note: {note}" for note in self.notes)])
 
     def to_dict(self) -> dict[str, Any]:
         """The same, for JSON."""
@@ -45,6 +46,7 @@ class Description:
             "synthetic": self.synthetic,
             **{key.replace(" ", "_"): value for key, value in self.facts.items()},
             "filters": [f.to_dict() for f in self.filters],
+            **({"notes": list(self.notes)} if self.notes else {}),
         }
 
 
@@ -70,7 +72,7 @@ def describe(corpus: Corpus) -> Description:
         "licence": corpus.licence,
         "digest": corpus.digest,
     }
-    return Description(corpus.name, corpus.synthetic, facts, corpus.filters)
+    return Description(corpus.name, corpus.synthetic, facts, corpus.filters, corpus.notes)
 
 
 def _show(value: Any) -> str:

@@ -26,6 +26,7 @@ from slateproof.corpora.corpus import Corpus, Filter
 from slateproof.corpora.csvfile import read_csv
 from slateproof.corpora.difficulty import DifficultyRule
 from slateproof.corpora.fields import Field
+from slateproof.corpora.files import readable
 from slateproof.errors import InvalidInput
 
 __all__ = ["LICENCE", "SKILL_RULE", "Questions", "load_ednet", "read_questions"]
@@ -167,7 +168,8 @@ def read_questions(path: Path, bad: BadRows) -> Questions:
 def _user_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise InvalidInput("folder", "there is no such folder", str(folder))
-    files = sorted((p for p in folder.iterdir() if _USER.fullmatch(p.name)), key=lambda p: int(p.stem[1:]))
+    with readable(folder):
+        files = sorted((p for p in folder.iterdir() if _USER.fullmatch(p.name)), key=lambda p: int(p.stem[1:]))
     if not files:
         raise InvalidInput("folder", "must hold one u<number>.csv per user", str(folder))
     return files
@@ -192,7 +194,8 @@ def _groups(files: list[Path]) -> Iterator[tuple[int, list[tuple[Path, bytes]]]]
     group: list[tuple[Path, bytes]] = []
     size = first = 0
     for number, path in enumerate(files):
-        data = path.read_bytes()
+        with readable(path):
+            data = path.read_bytes()
         group.append((path, data))
         size += len(data)
         if size >= _GROUP:

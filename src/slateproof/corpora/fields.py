@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 
-__all__ = ["ARROW", "Field", "Kind", "clock_of", "parser"]
+__all__ = ["ARROW", "Field", "Kind", "Unlawful", "Within", "clock_of", "parse", "rule_of"]
 
-Kind = Literal["int", "float", "text", "time", "flag"]
+Kind = Literal["int", "float", "text", "time", "flag", "blank"]
 
 ARROW: dict[str, pa.DataType] = {
     "int": pa.int64(),
@@ -23,6 +24,7 @@ ARROW: dict[str, pa.DataType] = {
     "text": pa.string(),
     "time": pa.string(),
     "flag": pa.string(),
+    "blank": pa.string(),
 }
 """The Arrow type in which a column of each kind is read from text."""
 
@@ -32,12 +34,41 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FLAGS = {"true": 1.0, "t": 1.0, "yes": 1.0, "false": 0.0, "f": 0.0, "no": 0.0}
 
 
+class Unlawful(ValueError):
+    """A value of a row that breaks ``rule``.
+
+    Scope: none.
+    """
+
+    def __init__(self, rule: str, value: object) -> None:
+        super().__init__(rule, value)
+        self.rule, self.value = rule, value
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Which numbers of a column are lawful: from ``low`` to ``high``, and one of ``only`` where that is not empty.
+
+    Scope: none.
+    """
+
+    rule: str
+    low: float = -np.inf
+    high: float = np.inf
+    only: tuple[float, ...] = ()
+
+    def holds(self, values: Any) -> Any:
+        """Whether each of them is lawful; NaN stands for a value that is not there, and passes."""
+        lawful = np.logical_not((values < self.low) | (values > self.high))
+        return lawful & (np.isin(values, self.only) | np.isnan(values)) if self.only else lawful
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """A wanted column: its name in the file, the kind of its values, and the texts that lawfully mean "not there".
 
     Kinds: ``int`` whole numbers, ``float`` finite numbers, ``text`` not empty, ``time`` whole numbers, numbers or ISO 8601 (the
-    first row decides), ``flag`` finite numbers or true/false.
+    first row decides), ``flag`` finite numbers or true/false, ``blank`` nothing, which gives no column. ``within`` bounds numbers.
 
     Scope: none.
     """
@@ -45,6 +76,12 @@ class Field:
     name: str
     kind: Kind
     missing: tuple[str, ...] = ()
+    within: Within | None = None
+
+    @property
+    def shown(self) -> str:
+        """What an error calls the column: the cells of a blank one are a matter of the whole row."""
+        return "row" if self.kind == "blank" else self.name
 
 
 Parser = Callable[[str], Any]
@@ -85,6 +122,11 @@ def _flag(text: str) -> float:
     return _number(text) if value is None else value
 
 
+def _blank(text: str) -> None:
+    if text:
+        raise ValueError(text)
+
+
 def _iso(text: str) -> int:
     """Microseconds since 1970; a time without a zone is taken as UTC."""
     moment = datetime.fromisoformat(text.strip())
@@ -99,9 +141,22 @@ _PARSERS: dict[str, tuple[Parser, str]] = {
     "text": (_text, "must be text and not empty"),
     "flag": (_flag, "must be a finite number, true or false"),
     "iso": (_iso, "must be a date and time in ISO 8601, like the first row"),
+    "blank": (_blank, "must hold nothing between two delimiters that stand together"),
 }
 
 
-def parser(kind: str) -> tuple[Parser, str]:
-    """A function from one text to its value, which raises ValueError, and the rule it stands for."""
-    return _PARSERS[kind]
+def rule_of(kind: str) -> str:
+    """What a value of this kind must be."""
+    return "must be a number or an ISO 8601 time" if kind == "time" else _PARSERS[kind][1]
+
+
+def parse(text: str, kind: str, field: Field) -> Any:
+    """The value of one text as ``kind`` (the field's own, or the clock of its times), or ``Unlawful``."""
+    read, rule = _PARSERS[kind]
+    try:
+        value = read(text)
+    except ValueError:
+        raise Unlawful(rule, text) from None
+    if field.within is not None and not field.within.holds(value):
+        raise Unlawful(field.within.rule, value)
+    return value

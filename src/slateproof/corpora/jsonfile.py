@@ -6,7 +6,7 @@ Scope: none.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,35 +14,54 @@ import pyarrow as pa
 import pyarrow.json as pajson
 
 from slateproof.corpora.badrows import BadRows
-from slateproof.corpora.csvfile import finish, need_file, open_text
-from slateproof.corpora.fields import ARROW, Field, clock_of, parser
+from slateproof.corpora.csvfile import finish
+from slateproof.corpora.fields import ARROW, Field, Unlawful, clock_of, parse, rule_of
+from slateproof.corpora.files import need_file, open_text
 from slateproof.errors import InvalidInput
 
-__all__ = ["first_object", "read_json"]
+__all__ = ["read_json", "sample"]
 
 _BLOCK = 16 << 20
+_SAMPLE = 1000
 
 
-def first_object(path: Path) -> dict[str, Any]:
-    """The object on the first line that is not blank: it shows which publisher's names a file uses."""
+def sample(path: Path, names: Collection[str]) -> dict[str, Any]:
+    """The keys that the objects of a file have, each with its first value that is not null, or None.
+
+    Reads until all of ``names`` were seen with a value, or were seen in the first ``_SAMPLE`` rows; else to the end. Lines that are
+    no object are left to whoever reads the rows.
+    """
     need_file(path)
+    seen: dict[str, Any] = {}
+    rows = 0
     with open_text(path) as text:
         for number, line in enumerate(text, 1):
-            if line.strip():
-                return _object(line, path.name, number)
-    raise InvalidInput("rows", "the file has no rows", path.name)
+            if not line.strip():
+                continue
+            rows += 1
+            try:
+                row = _object(line, path.name, number)
+            except InvalidInput:
+                continue
+            seen |= {key: value for key, value in row.items() if seen.get(key) is None}
+            lacking = [name for name in names if seen.get(name) is None]
+            if not lacking or (rows >= _SAMPLE and all(name in seen for name in lacking)):
+                break
+    if rows == 0:
+        raise InvalidInput("rows", "the file has no rows", path.name)
+    return seen
 
 
 def read_json(path: Path, fields: Mapping[str, Field], bad: BadRows) -> pa.Table:
     """The wanted keys of every line, under our names: int64, float64, text. Ids may be text or whole numbers.
 
-    A key that no row has is refused as a missing column; a row without it is a malformed row.
+    A key that no row has is refused as a missing column; a row without it is a malformed row, unless the field allows it.
     """
-    first = first_object(path)
+    seen = sample(path, [field.name for field in fields.values()])
     for field in fields.values():
-        if field.name not in first:
-            raise InvalidInput(field.name, "the column is missing", sorted(first), where=path.name)
-    table = _fast(path, fields, first)
+        if field.name not in seen and seen:
+            raise InvalidInput(field.name, "the column is missing", sorted(seen), where=path.name)
+    table = _fast(path, fields, seen) if seen else None
     if table is None:
         table = _careful(path, fields, bad)
     if table.num_rows == 0:
@@ -50,8 +69,8 @@ def read_json(path: Path, fields: Mapping[str, Field], bad: BadRows) -> pa.Table
     return table
 
 
-def _fast(path: Path, fields: Mapping[str, Field], first: Mapping[str, Any]) -> pa.Table | None:
-    schema = pa.schema([(field.name, _type(field.kind, first[field.name])) for field in fields.values()])
+def _fast(path: Path, fields: Mapping[str, Field], seen: Mapping[str, Any]) -> pa.Table | None:
+    schema = pa.schema([(field.name, _type(field.kind, seen[field.name])) for field in fields.values()])
     try:
         with pa.input_stream(str(path), compression="detect") as source:
             table = pajson.read_json(
@@ -97,7 +116,7 @@ def _careful(path: Path, fields: Mapping[str, Field], bad: BadRows) -> pa.Table:
 
 
 def _array(values: list[Any], kind: str) -> pa.Array:
-    if kind == "text" and values and all(isinstance(v, int) for v in values):
+    if kind == "text" and values and all(isinstance(v, int) and -(2**63) <= v < 2**63 for v in values):
         return pa.array(values, pa.int64())
     if kind != "text":
         return pa.array(values)
@@ -107,8 +126,9 @@ def _array(values: list[Any], kind: str) -> pa.Array:
 def _object(line: str, file: str, number: int) -> dict[str, Any]:
     try:
         row = json.loads(line)
-    except json.JSONDecodeError as why:
-        raise InvalidInput("row", f"must be one JSON object ({why.msg})", line.strip()[:80], where=f"{file} row {number}") from why
+    except (ValueError, RecursionError) as why:  # a number of thousands of digits is a plain ValueError
+        said = why.msg if isinstance(why, json.JSONDecodeError) else str(why)
+        raise InvalidInput("row", f"must be one JSON object ({said})", line.strip()[:80], where=f"{file} row {number}") from why
     if not isinstance(row, dict):
         raise InvalidInput("row", "must be one JSON object", line.strip()[:80], where=f"{file} row {number}")
     return row
@@ -125,23 +145,19 @@ def _values(
             continue
         if kinds[ours] == "time" and value is not None:
             kinds[ours] = clock_of(str(value))
-        rule = parser(kinds[ours])[1] if kinds[ours] != "time" else "must be a number or an ISO 8601 time"
         try:
-            out.append(_value(value, kinds[ours]))
-        except ValueError:
-            bad.add(field.name, rule, value, file, number)
+            out.append(_value(value, kinds[ours], field))
+        except Unlawful as why:
+            bad.add(field.name, why.rule, value, file, number)
             return None
     return out
 
 
-def _value(value: Any, kind: str) -> Any:
+def _value(value: Any, kind: str, field: Field) -> Any:
     """One JSON value as its kind; an id may be a whole number."""
-    if value is None:
-        raise ValueError(value)
     if kind == "text" and isinstance(value, int) and not isinstance(value, bool):
         return value
-    if kind == "text" and not isinstance(value, str):
-        raise ValueError(value)
-    if isinstance(value, bool) and kind != "flag":
-        raise ValueError(value)
-    return parser(kind)[0](str(value))
+    right = isinstance(value, str) if kind == "text" else value is not None and (kind == "flag" or not isinstance(value, bool))
+    if kind == "time" or not right:
+        raise Unlawful(rule_of(kind), value)
+    return parse(str(value), kind, field)

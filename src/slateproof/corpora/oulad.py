@@ -18,7 +18,7 @@ from slateproof.corpora.columns import encode
 from slateproof.corpora.corpus import Corpus, Filter
 from slateproof.corpora.csvfile import read_csv
 from slateproof.corpora.difficulty import DifficultyRule
-from slateproof.corpora.fields import Field
+from slateproof.corpora.fields import Field, Within
 from slateproof.errors import InvalidInput
 
 __all__ = ["LICENCE", "load_oulad"]
@@ -50,7 +50,7 @@ def load_oulad(
         "item": Field("id_assessment", "int"),
         "user": Field("id_student", "int"),
         "day": Field("date_submitted", "int"),
-        "score": Field("score", "float", _NO_SCORE),
+        "score": Field("score", "float", _NO_SCORE, Within("must lie in [0, 100]", 0.0, 100.0)),
     }
     table = read_csv(folder / "studentAssessment.csv", fields, bad)
     scored = table.filter(pc.is_valid(table["score"]))

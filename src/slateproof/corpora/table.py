@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from slateproof.corpora.badrows import BadRows
 from slateproof.corpora.build import Raw, build, check_threshold
-from slateproof.corpora.columns import Bools, Floats, encode
+from slateproof.corpora.columns import Floats, encode
 from slateproof.corpora.corpus import Corpus
 from slateproof.corpora.csvfile import read_csv
 from slateproof.corpora.difficulty import DifficultyRule
-from slateproof.corpora.fields import Field, Kind
+from slateproof.corpora.fields import Field, Kind, Within
 from slateproof.corpora.jsonfile import read_json
 from slateproof.corpora.parquetfile import read_parquet
 from slateproof.errors import InvalidInput
@@ -58,6 +58,7 @@ def load_table(
     """
     path = Path(path)
     bad = BadRows(max_bad_rows)
+    positive_at = None if positive_at is None else check_threshold(positive_at, "positive_at")
     wanted: dict[str, tuple[str | None, Kind]] = {
         "user": (user, "text"),
         "item": (item, "text"),
@@ -66,20 +67,25 @@ def load_table(
         "tags": (tags, "text"),
         "difficulty": (difficulty_column, "float"),
     }
-    fields = {ours: Field(column, kind, ("",) if ours == "tags" else ()) for ours, (column, kind) in wanted.items() if column}
+    lawful = _lawful(positive_at, difficulty_column, difficulty)
+    fields = {
+        ours: Field(column, kind, ("",) if ours == "tags" else (), lawful.get(ours))
+        for ours, (column, kind) in wanted.items()
+        if column
+    }
     names = [field.name for field in fields.values()]
     if len(set(names)) < len(names):
         raise InvalidInput("columns", "each role needs a column of its own", names)
     kind = Path(path.name.removesuffix(".gz")).suffix
     table = _read(path, fields, bad, kind)
     responses = table["response"].to_numpy()
-    positive, rule = _positive(responses, positive_at, response)
+    positive_at, rule = (1.0, f"{response} = 1") if positive_at is None else (positive_at, f"{response} >= {positive_at:g}")
     narrow = kind in (".csv", ".tsv")
     raw = Raw.of(
         encode(table["user"], narrow=narrow),
         encode(table["item"], narrow=narrow),
         responses,
-        positive,
+        responses >= positive_at,
         table["time"].to_numpy() if time else None,
     )
     tagged, skills = _tags(raw, table["tags"], tag_separator) if tags else ({}, {})
@@ -109,17 +115,14 @@ def _read(path: Path, fields: Mapping[str, Field], bad: BadRows, kind: str) -> p
     raise InvalidInput("file", "must end in .csv, .tsv, .parquet, .json, .jsonl or .ndjson (text also with .gz)", path.name)
 
 
-def _positive(responses: Floats, positive_at: float | None, column: str) -> tuple[Bools, str]:
-    if positive_at is not None:
-        positive_at = check_threshold(positive_at, "positive_at")
-        return responses >= positive_at, f"{column} >= {positive_at:g}"
-    other = (responses != 0.0) & (responses != 1.0)
-    if other.any():
-        place = int(np.flatnonzero(other)[0])
-        raise InvalidInput(
-            column, "must be 0 or 1, unless positive_at says from where on it counts as positive", float(responses[place])
-        )
-    return responses == 1.0, f"{column} = 1"
+def _lawful(positive_at: float | None, difficulty_column: str | None, rule: str) -> dict[str, Within]:
+    """What the numbers of a row must be, so that a row that breaks it is told by its place in the file."""
+    out = {"difficulty": Within("must lie in [0, 1]", 0.0, 1.0)}
+    if positive_at is None:
+        out["response"] = Within("must be 0 or 1, unless positive_at says from where on it counts as positive", only=(0.0, 1.0))
+    elif difficulty_column is None and rule == "score":
+        out["response"] = Within("must lie in [0, 100] for the difficulty rule 'score'", 0.0, 100.0)
+    return out
 
 
 def _tags(raw: Raw, column: pa.ChunkedArray, separator: str) -> tuple[dict[Any, set[str]], dict[Any, str]]:
@@ -139,10 +142,6 @@ def _tags(raw: Raw, column: pa.ChunkedArray, separator: str) -> tuple[dict[Any, 
 
 
 def _given(raw: Raw, column: Floats, name: str) -> dict[Any, float]:
-    outside = (column < 0.0) | (column > 1.0)
-    if outside.any():
-        place = int(np.flatnonzero(outside)[0])
-        raise InvalidInput(name, "must lie in [0, 1]", float(column[place]), where=raw.item_ids[raw.item[place]].item())
     value = np.empty(raw.item_ids.size)
     value[raw.item] = column
     if (other := value[raw.item] != column).any():

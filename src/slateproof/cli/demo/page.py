@@ -133,13 +133,12 @@ def _numbers(told: Told) -> dict[str, str]:
 
 def _words(told: Told, out: Path) -> dict[str, str]:
     verdict = "sound" if told.verified.ok else "NOT SOUND"
-    width = max(len(command) for command, _ in commands(told, out))
     plain = {
         "subject": told.taught.names[told.certified.record % len(told.taught.names)],
         "record_plain": str(told.certified.record),
         "sigma_plain": f"{SIGMA:g}",
         "out": str(out),
-        "commands": "\n".join(f"{command:<{width}}   # {what}" for command, what in commands(told, out)),
+        "commands": "\n".join(f"# {what}\n{command}" for command, what in commands(told, out)),
         "version": slateproof.__version__,
         "python": platform.python_version(),
         "numpy": np.__version__,

@@ -89,13 +89,13 @@ def models(material: Material) -> str:
 
 
 TERMS = (
-    ("score", "model's score", BLUE),
-    ("target_bonus", "fitting difficulty", GREEN),
-    ("exploration_bonus", "little known yet", SKY),
-    ("novelty_bonus", "not shown lately", "#E69F00"),
+    ("score", "model's score", "#00395C"),
+    ("target_bonus", "fitting difficulty", SKY),
+    ("exploration_bonus", "little known yet", "#00664B"),
+    ("novelty_bonus", "not shown lately", "#F0E442"),
     ("diversity_penalty", "too like one above (−)", ORANGE),
 )
-"""Terms of the objective: name in the explanation, name for people, colour."""
+"""Terms of the objective: name in the explanation, name for people, colour. Neighbours differ in lightness: they print in grey."""
 
 
 def choices(slate: Slate) -> str:
@@ -109,7 +109,9 @@ def choices(slate: Slate) -> str:
     unit = width / (reach + depth)
     zero = left + depth * unit
     shapes, x = [], float(left)
-    for _, name, colour in TERMS:
+    for term, name, colour in TERMS:
+        if not any(getattr(part, term) for part in every):
+            continue
         shapes += [rect(x, 4, 11, 11, fill=colour), text(x + 16, 14, name, size=12)]
         x += 34 + 6.4 * len(name)
     for place, reason in enumerate(reasons):
@@ -140,8 +142,8 @@ def _stack(part: object, zero: float, y: float, height: float, unit: float) -> l
     return out
 
 
-KINDS = (("struggling", ORANGE), ("steady", "#E69F00"), ("advancing", SKY), ("high_flyer", BLUE))
-"""Kinds of learners, weakest first, with their colours."""
+KINDS = (("struggling", ORANGE, "9 3 2 3"), ("steady", "#9A6A00", "2 3"), ("advancing", "#2E86B5", "7 4"), ("high_flyer", BLUE, ""))
+"""Kinds of learners, weakest first, with their colours and dashes."""
 
 _LEFT, _TOP, _WIDE, _TALL = 46.0, 44.0, 330.0, 180.0
 
@@ -151,14 +153,15 @@ def learners(taught: Class, material: Material, who: int) -> str:
     right = _LEFT + _WIDE + 150
     shapes = [*_frame(_LEFT, taught, "what they get, on average"), *_frame(right, taught, f"what {taught.names[who]} gets")]
     ends = []
-    for kind, colour in KINDS:
+    for kind, colour, dash in KINDS:
         means = _means(taught, material, kind)
-        shapes.append(path([_at(_LEFT, t, d, taught) for t, d in enumerate(means)], stroke=colour, width=2.6))
-        ends.append((means[-1], kind, colour))
-    below = 0.0
-    for value, kind, colour in sorted(ends, reverse=True):
+        shapes.append(path([_at(_LEFT, t, d, taught) for t, d in enumerate(means)], stroke=colour, width=2.6, dash=dash))
+        ends.append((means[-1], kind, colour, dash))
+    below, beside = 0.0, _LEFT + _WIDE + 4
+    for value, kind, colour, dash in sorted(ends, reverse=True):
         y = max(_at(_LEFT, 0, value, taught)[1] + 4, below)
-        shapes.append(text(_LEFT + _WIDE + 8, y, kind.replace("_", " "), fill=colour, bold=True))
+        shapes.append(line(beside, y - 4, beside + 24, y - 4, stroke=colour, width=2.6, dash=dash))
+        shapes.append(text(beside + 30, y, kind.replace("_", " "), fill=colour, bold=True))
         below = y + 16
     for t, lesson in enumerate(taught.lessons):
         x, aim = _at(right, t, float(lesson.slates.target[who]), taught)

@@ -133,3 +133,30 @@ def test_the_experiment_runs_what_its_configuration_says(monkeypatch: pytest.Mon
     assert told == [0, 1, 2]
     assert [row["updates"] for row in done.rows] == [20, 20, 20]
     assert not any(name.startswith("noise_for") for name in done.rows[0])
+
+
+def test_captions_say_what_the_table_was_made_with() -> None:
+    found = x.rows(updates=(20,), targets=(3.0,), delta=1e-6, rounds_per_user=7)
+    told = x.result(found, x.noise_rows((3.0,), 1e-6, 7), 7)
+    words = " ".join([*(table.caption for table in told.tables), *told.notes, told.figures[0].caption, told.figures[0].describes])
+    page = x.markdown(found, x.noise_rows((3.0,), 1e-6, 7), 7)
+    for text in (words, page):
+        assert "1e-6" in text
+        assert "1e-5" not in text
+        assert "20 rounds" not in text
+        assert "20 such rounds" not in text
+    assert "7 rounds each" in page
+    assert "One user with 7 rounds" in words
+
+
+def test_figures_are_rounded_up_and_zero_is_zero() -> None:
+    from slateproof.experiments.ledger_page import up
+
+    assert [up(value) for value in (0.0, float("inf"), 0.5301, 0.0494, 12.01, 999.1)] == [
+        "0",
+        "∞",
+        "0.531",
+        "0.0494",
+        "12.1",
+        "1.00e+03",
+    ]

@@ -14,7 +14,7 @@ from typing import Any
 from slateproof import privacy as pv
 from slateproof.experiments.core import Experiment, Result, Row, Table, Task
 from slateproof.experiments.figures import Figure, Panel, Series
-from slateproof.experiments.ledger_page import markdown, up
+from slateproof.experiments.ledger_page import markdown, number, up
 from slateproof.experiments.verdicts import Ours, Published, Verdict, judge
 
 __all__ = ["DELTA", "EXPERIMENT", "TIERS", "LedgerTable", "Tier", "markdown", "noise_rows", "result", "rows", "run"]
@@ -63,13 +63,14 @@ def run(task: Task) -> Result:
     found = rows(
         config.updates, config.targets, config.delta, config.rounds_per_user, lambda done, what: task.progress(done, total, what)
     )
-    return result(found, noise_rows(config.targets, config.delta, config.rounds_per_user))
+    return result(found, noise_rows(config.targets, config.delta, config.rounds_per_user), config.rounds_per_user)
 
 
-def result(found: Sequence[Mapping[str, Any]], unsampled: Sequence[Row]) -> Result:
+def result(found: Sequence[Mapping[str, Any]], unsampled: Sequence[Row], rounds_per_user: int = ROUNDS_PER_USER) -> Result:
     """What is reported of ``rows`` and ``noise_rows``."""
     flat = tuple(_flat(row) for row in found)
-    return Result(_summary(found), flat, _verdicts(found), _notes(found), _tables(flat, unsampled), (_figure(found),))
+    notes, tables = _notes(found, rounds_per_user), _tables(flat, unsampled, rounds_per_user)
+    return Result(_summary(found), flat, _verdicts(found), notes, tables, (_figure(found, rounds_per_user),))
 
 
 def rows(
@@ -194,7 +195,7 @@ def _summary(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 _STATED = tuple(tier.name for tier in TIERS[:3])
 
 
-def _notes(found: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def _notes(found: Sequence[Mapping[str, Any]], rounds_per_user: int) -> tuple[str, ...]:
     printed = [row for row in found if row["label_printed"] is not None]
     worst = max(printed, key=lambda row: row["pld"] / float(row["label_printed"]))
     below = [row for row in printed if float(row["label_printed"]) < row["pld"]]
@@ -202,7 +203,7 @@ def _notes(found: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
         f"{len(below)} of {len(printed)} printed labels are below what the mechanism costs, even if it runs as described; worst "
         f"{worst['tier']} at T = {worst['updates']}: {worst['label_printed']} against {up(worst['pld'])}. The others are above.",
         f"A round that is used once, without sampling, costs {', '.join(up(row['streaming']) for row in _first(found))} (standard, "
-        f"strong, locked), whatever T is; a user of {ROUNDS_PER_USER} such rounds "
+        f"strong, locked), whatever T is; a user of {rounds_per_user} such rounds "
         f"{', '.join(up(row['user_streaming']) for row in _first(found))}; without a cap a user has no figure.",
         "No figure is a guarantee about a model of the paper: neither sampler, nor population, nor the clipping of whole rounds is "
         "established there.",
@@ -214,7 +215,7 @@ def _first(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [next(row for row in found if row["tier"] == name) for name in _STATED]
 
 
-def _tables(flat: Sequence[Row], plain: Sequence[Row]) -> tuple[Table, ...]:
+def _tables(flat: Sequence[Row], plain: Sequence[Row], rounds_per_user: int) -> tuple[Table, ...]:
     bounds = ("pld", "rdp", "streaming", "user_lift_epsilon", "user_lift_delta", "user_group", "user_direct", "user_streaming")
     needed = tuple(name for name in flat[0] if name.startswith("noise_for_"))
     shown = tuple({**row, **{name: up(row[name]) for name in (*bounds, *needed)}, "user_uncapped": "none"} for row in flat)
@@ -228,10 +229,16 @@ def _tables(flat: Sequence[Row], plain: Sequence[Row]) -> tuple[Table, ...]:
     rounds = ("label_printed", "label_formula", *bounds[:3])
     unsampled = tuple({key: f"{value:g}" if key == "epsilon" else up(value) for key, value in row.items()} for row in plain)
     return (
-        Table("ledger-rounds", "One round as the protected unit, δ = 1e-5; bounds rounded up.", (*tier, *rounds), shown, heads),
+        Table(
+            "ledger-rounds",
+            f"One round as the protected unit, δ = {number(flat[0]['delta'])}; bounds rounded up.",
+            (*tier, *rounds),
+            shown,
+            heads,
+        ),
         Table(
             "ledger-users",
-            "One user with 20 rounds as the protected unit; bounds rounded up.",
+            f"One user with {rounds_per_user} rounds as the protected unit; bounds rounded up.",
             ("tier", "updates", "user_uncapped", *bounds[3:]),
             shown,
             heads,
@@ -241,7 +248,7 @@ def _tables(flat: Sequence[Row], plain: Sequence[Row]) -> tuple[Table, ...]:
     )
 
 
-def _figure(found: Sequence[Mapping[str, Any]]) -> Figure:
+def _figure(found: Sequence[Mapping[str, Any]], rounds_per_user: int) -> Figure:
     lines = {"formula": "label_formula", "PLD": "pld", "RDP": "rdp", "single use": "streaming", "one user": "user_streaming"}
     panels = []
     for name in _STATED:
@@ -254,10 +261,10 @@ def _figure(found: Sequence[Mapping[str, Any]]) -> Figure:
         panels.append(Panel(title, "updates T", "ε", series, y_scale="log"))
     return Figure(
         "ledger",
-        "What the tiers cost, δ = 1e-5",
+        f"What the tiers cost, δ = {number(found[0]['delta'])}",
         "Three panels, one per tier, epsilon on a log scale against the number of updates: the formula of the label, PLD and RDP "
-        "bounds with sampling, a round used once, and one user over 20 such rounds. The formula is below PLD for the standard tier "
-        "and above it for the others; single use and users lie far above all of them.",
+        f"bounds with sampling, a round used once, and one user over {rounds_per_user} such rounds. The formula is below PLD for "
+        "the standard tier and above it for the others; single use and users lie far above all of them.",
         tuple(panels),
         3,
     )

@@ -9,14 +9,17 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["markdown", "up"]
+__all__ = ["markdown", "number", "up"]
 
 _ROUND_HEADS = ("tier", "q", "σ", "T", "printed", "formula", "PLD", "RDP", "single use")
 _USER_HEADS = ("tier", "T", "no cap", "lemma: ε", "lemma: δ", "group", "user as unit", "single use")
 
 
-def markdown(table: Sequence[Mapping[str, Any]], noise: Sequence[Mapping[str, float]]) -> str:
-    """Both tables as Markdown; every bound and every noise multiplier is rounded up to three digits, labels to four."""
+def markdown(table: Sequence[Mapping[str, Any]], noise: Sequence[Mapping[str, float]], rounds_per_user: int = 20) -> str:
+    """Both tables as Markdown; every bound and every noise multiplier is rounded up to three digits, labels to four.
+
+    ``rounds_per_user`` is the one that both were made with.
+    """
     goals = list(table[0]["noise_for"]) if table else []
     rounds = _table(_ROUND_HEADS, (_round_cells(one) for one in table))
     users = _table(_USER_HEADS, (_user_cells(one) for one in table))
@@ -28,7 +31,8 @@ def markdown(table: Sequence[Mapping[str, Any]], noise: Sequence[Mapping[str, fl
     plain = _table(
         ("target ε", "per round", "per user"), ((f"{one['epsilon']:g}", up(one["round"]), up(one["user"])) for one in noise)
     )
-    return _PAGE.format(rounds=rounds, users=users, sampled=sampled, plain=plain)
+    delta = number(table[0]["delta"] if table else 1e-5)
+    return _PAGE.format(rounds=rounds, users=users, sampled=sampled, plain=plain, delta=delta, cap=rounds_per_user)
 
 
 def _round_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -43,8 +47,16 @@ def _user_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (row["tier"], str(row["updates"]), "none", *figures)
 
 
+def number(value: float) -> str:
+    """1e-5, not 1e-05."""
+    mantissa, _, exponent = f"{value:g}".partition("e")
+    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
 def up(value: float) -> str:
-    """Three significant digits, rounded up."""
+    """Three significant digits, rounded up; 0 and infinity as they are."""
+    if value == 0.0 or math.isinf(value):
+        return "∞" if value else "0"
     step = 10.0 ** (math.floor(math.log10(value)) - 2)
     return f"{math.ceil(value / step) * step:#.3g}"
 
@@ -64,7 +76,7 @@ python -c "from slateproof.experiments import ledger as x; print(x.markdown(x.ro
 
 `slateproof reproduce ledger` gives the same rows as JSON, CSV and LaTeX, a figure, and a verdict on every printed label.
 
-δ = 1e-5, add-or-remove-one. Bounds and noise multipliers are rounded up to three digits. The mechanisms are taken as
+δ = {delta}, add-or-remove-one. Bounds and noise multipliers are rounded up to three digits. The mechanisms are taken as
 described; the paper says itself that its artifact establishes neither sampler, nor population, nor clipping of whole rounds,
 so **no figure here is a guarantee about a model of the paper**.
 
@@ -81,12 +93,12 @@ For the standard tier the printed label is below what the mechanism costs (0.36 
 way, as a lower bound, gives 0.5289); for the other tiers it is above. A formula that errs in both directions bounds nothing.
 The labels 0.04857 and 0.154 of the 200-seed tables belong to σ = 2.8, although the tier is stated with 3.0.
 
-## One user as the protected unit, 20 rounds each
+## One user as the protected unit, {cap} rounds each
 
-*no cap*: without an enforced cap there is no figure. *lemma*: (Bε, δ(e^(Bε) - 1)/(e^ε - 1)) with B = 20 on the PLD column; a
-δ near 1 promises nothing. *group*: the same cap, accounted for 20 rounds at once at δ = 1e-5 (a binomial mixture of
+*no cap*: without an enforced cap there is no figure. *lemma*: (Bε, δ(e^(Bε) - 1)/(e^ε - 1)) with B = {cap} on the PLD column; a
+δ near 1 promises nothing. *group*: the same cap, accounted for {cap} rounds at once at δ = {delta} (a binomial mixture of
 Gaussians). *user as unit*: users are sampled at rate q, and all that a user contributes to an update is clipped as one; no cap
-is needed, but the same noise now stands against one clipped user, not one clipped round. *single use*: 20 releases without
+is needed, but the same noise now stands against one clipped user, not one clipped round. *single use*: {cap} releases without
 sampling, at most one round of the user in each; should two of them share a release, this figure does not hold.
 
 {users}
@@ -97,7 +109,7 @@ Noise multiplier with Poisson sampling at rate q over T updates, for a target ε
 
 {sampled}
 
-Without sampling: a round in one release (*per round*); a user in 20 releases, one round in each (*per user*):
+Without sampling: a round in one release (*per round*); a user in {cap} releases, one round in each (*per user*):
 
 {plain}
 """

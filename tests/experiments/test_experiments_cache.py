@@ -16,6 +16,7 @@ from slateproof.experiments import run as runner
 from slateproof.experiments.cache import Cache, key_of
 from slateproof.experiments.core import Experiment, Result, Task
 from slateproof.experiments.shelf import Shelf
+from slateproof.experiments.verdicts import Ours, Published, judge
 from tests.experiments.experiment_world import data_files
 
 
@@ -66,7 +67,7 @@ def test_what_was_kept_comes_back(tmp_path: Path) -> None:
     assert cache.read("one", "k" * 64) == (result, 2.5)
 
 
-@pytest.mark.parametrize("harm", ["cut", "changed", "foreign", "list", "bytes"])
+@pytest.mark.parametrize("harm", ["cut", "changed", "retimed", "untimed", "foreign", "list", "bytes"])
 def test_a_damaged_or_foreign_file_is_not_used(tmp_path: Path, harm: str) -> None:
     cache, key = Cache(tmp_path), "k" * 64
     cache.write("one", key, Result({"a": 1.5}), 2.5)
@@ -75,6 +76,8 @@ def test_a_damaged_or_foreign_file_is_not_used(tmp_path: Path, harm: str) -> Non
     damaged = {
         "cut": file.read_text()[:-9],
         "changed": json.dumps({**held, "result": {**held["result"], "summary": {"a": 2.5}}}),
+        "retimed": json.dumps({**held, "seconds": 0.1}),
+        "untimed": json.dumps({name: value for name, value in held.items() if name != "seconds"}),
         "foreign": json.dumps({**held, "key": "f" * 64}),
         "list": "[]",
     }
@@ -150,6 +153,25 @@ def test_a_missing_corpus_is_said_and_counts_in_the_exit_code(two: dict[str, int
     assert "no data folder given" in outcome.to_text()
     assert "no data folder given" in (tmp_path / "out" / "report.html").read_text()
     assert [part.experiment.name for part in told] == ["one"]
+
+
+@pytest.mark.parametrize(("ours", "strict"), [(1.0, 0), (2.0, 0), (9.0, 1), (None, 0)])
+def test_strict_fails_where_a_number_differs_and_nowhere_else(ours: float | None, strict: int, tmp_path: Path) -> None:
+    one = judge(Published("k", "tab:x", "a number", 1.0), Ours(ours))
+    part = runner.Finished(ONE, "ran", Result({}, ({"a": 1},), (one,)), 1.0, {})
+    outcome = runner.Outcome((part,), tmp_path, False, 1.0)
+    assert (outcome.exit_code(), outcome.exit_code(strict=True)) == (0, strict)
+
+
+def test_a_part_of_another_run_in_the_cache_is_made_again(two: dict[str, int], data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    reproduce(("one",), data, out)
+    (file,) = (out / ".cache").glob("one-*.json")
+    first = (out / "one.json").read_bytes()
+    file.write_text(file.read_text().replace('"half": 0.5', '"half": 7.5'))
+    assert [part.state for part in reproduce(("one",), data, out).finished] == ["ran"]
+    again = json.loads((out / "one.json").read_text())
+    assert (again["rows"], counts(two)) == (json.loads(first)["rows"], (2, 0))
 
 
 def test_places_that_cannot_be(two: dict[str, int], tmp_path: Path) -> None:

@@ -192,6 +192,23 @@ def _browse(file: Path, folder: Path, *what: str) -> str:
     return done.stdout
 
 
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_committed_page_and_report_are_whole() -> None:
+    """Every link of RESULTS.md leads to a file, every figure is one that code hosts draw, every experiment has its section."""
+    text = (ROOT / "RESULTS.md").read_text(encoding="utf-8")
+    links = {link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text)}
+    assert [link for link in links if not (ROOT / link).is_file()] == []
+    pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text)
+    assert len(pictures) >= 15
+    assert all((ROOT / name).read_text(encoding="utf-8").startswith("<svg") for name in pictures)
+    reader = Reader()
+    reader.feed((ROOT / "results" / "report.html").read_text(encoding="utf-8"))
+    assert {"summary", "manifest", *EXPERIMENTS, *(f"claim-{claim.key}" for claim in CLAIMS)} == set(reader.ids)
+    assert reader.fetched == []
+
+
 def test_the_registry_is_a_view() -> None:
     assert isinstance(EXPERIMENTS, MappingProxyType)
     view: Any = EXPERIMENTS

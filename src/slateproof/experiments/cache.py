@@ -49,15 +49,19 @@ class Cache:
             held = json.loads(self._path(name, key).read_text(encoding="utf-8"))
         except (FileNotFoundError, UnicodeDecodeError, json.JSONDecodeError):
             return None
-        if not isinstance(held, dict) or held.get("key") != key or held.get("sha256") != of_value(held.get("result")):
+        if not isinstance(held, dict) or held.get("key") != key or held.get("sha256") != _digest(held):
             return None
         return Result.from_dict(held["result"]), float(held["seconds"])
 
     def write(self, name: str, key: str, result: Result, seconds: float) -> None:
         """Keep a finished part."""
         value: dict[str, Any] = plain(result.to_dict())
-        held = {"key": key, "seconds": seconds, "sha256": of_value(value), "result": value}
-        write_atomic(self._path(name, key), json.dumps(held))
+        held: dict[str, Any] = {"key": key, "seconds": seconds, "result": value}
+        write_atomic(self._path(name, key), json.dumps({**held, "sha256": _digest(held)}))
 
     def _path(self, name: str, key: str) -> Path:
         return self._folder / f"{name}-{key[:16]}.json"
+
+
+def _digest(held: dict[str, Any]) -> str:
+    return of_value([held.get("seconds"), held.get("result")])

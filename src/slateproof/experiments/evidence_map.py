@@ -63,7 +63,8 @@ def _slopes(results: Results) -> str:
 def _churn(results: Results) -> str:
     s, t = _of(results, "real-anchor"), _of(results, "threshold")
     return (
-        f"MF-BCE: {s['smallest_drop_mf_bce']:.0%} to {s['largest_drop_mf_bce']:.0%}; ALS: {s['smallest_drop_als']:.0%} to "
+        f"MF-BCE: {s['smallest_drop_mf_bce']:.0%} to {s['largest_drop_mf_bce']:.0%}, {s['cells_inside_mf_bce']} of "
+        f"{s['cells_mf_bce']} cells inside 53 to 81 %; ALS: {s['smallest_drop_als']:.0%} to "
         f"{s['largest_drop_als']:.0%}. Over thresholds, MF-BCE: {t['smallest_drop_mf_bce']:.0%} to {t['largest_drop_mf_bce']:.0%}."
     )
 

@@ -200,6 +200,7 @@ def _summary(rows: list[Row], causes: list[Row]) -> dict[str, Any]:
         if drops:
             tag = anchor.replace("-", "_")
             summary |= {f"smallest_drop_{tag}": min(drops), f"largest_drop_{tag}": max(drops)}
+            summary |= {f"cells_{tag}": len(drops), f"cells_inside_{tag}": sum(DROPS[0] <= one <= DROPS[1] for one in drops)}
     apart = [abs(row[f"flip_{t}"] - row[f"exact_{t}"]) for row in rows for t in ("w000", "w050", "w075")]
     summary["largest_difference_to_exact"] = max(apart, default=None)
     summary["monotone"] = all(row["flip_w000"] >= row["flip_w050"] >= row["flip_w075"] for row in rows)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from slateproof.experiments.anchor_causes import BIASED, FIVE, NULL
-from slateproof.experiments.anchors import ANCHORS
+from slateproof.experiments.anchors import ANCHORS, SHOWN
 from slateproof.experiments.core import Row
 from slateproof.experiments.published.real_anchor import CELLS, DROPS
 
@@ -24,8 +24,8 @@ def notes_of(rows: list[Row], causes: list[Row]) -> tuple[str, ...]:
         drops = [row["relative_drop"] for row in rows if row["anchor"] == anchor]
         inside = sum(DROPS[0] <= drop <= DROPS[1] for drop in drops)
         notes.append(
-            f"{anchor}: w = .75 takes away {min(drops):.0%} to {max(drops):.0%} of Flip@10 over all corpora, noises and scales "
-            f"(the paper: 53 to 81 %); {inside} of {len(drops)} cells lie in the paper's range."
+            f"{SHOWN[anchor]}: w = .75 takes away {min(drops):.0%} to {max(drops):.0%} of Flip@10 over all corpora, noises and "
+            f"scales (the paper: 53 to 81 %); {inside} of {len(drops)} cells lie in the paper's range."
         )
     notes += _many_notes(rows, causes)
     apart = [abs(row[f"flip_{t}"] - row[f"exact_{t}"]) for row in rows for t in ("w000", "w050", "w075")]
@@ -39,7 +39,7 @@ def _many_notes(rows: list[Row], causes: list[Row]) -> list[str]:
     if not exact:
         return []
     drops, pools = [row["exact_drop"] for row in exact.values()], next(iter(exact.values()))["pools"]
-    notes = [f"mf-bce, exact over {pools} pools, independent noise: {min(drops):.1%} to {max(drops):.1%}."]
+    notes = [f"MF-BCE, exact over {pools} pools, independent noise: {min(drops):.1%} to {max(drops):.1%}."]
     for row in rows:
         if row["anchor"] == ANCHORS[0] and not DROPS[0] <= row["relative_drop"] <= DROPS[1]:
             many = exact[row["corpus"], row["sigma"]]

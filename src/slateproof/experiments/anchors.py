@@ -18,10 +18,12 @@ from slateproof.learn.blend import standardised
 from slateproof.learn.mf_bce import MFBCE
 from slateproof.types.columns import Floats, Ints
 
-__all__ = ["ANCHORS", "AnchorPools", "anchor_of", "anchor_pools"]
+__all__ = ["ANCHORS", "SHOWN", "AnchorPools", "anchor_of", "anchor_pools"]
 
 ANCHORS = ("mf-bce", "als")
 """What the paper calls ALS, first; then alternating least squares."""
+SHOWN = {"mf-bce": "MF-BCE", "als": "ALS"}
+"""How they are written for people."""
 
 
 def anchor_of(name: str) -> Learner:

@@ -17,7 +17,7 @@ import numpy as np
 
 from slateproof.certify import certify, topk
 from slateproof.corpora import Corpus
-from slateproof.experiments.anchors import ANCHORS, AnchorPools, anchor_of, anchor_pools
+from slateproof.experiments.anchors import ANCHORS, SHOWN, AnchorPools, anchor_of, anchor_pools
 from slateproof.experiments.core import Experiment, Result, Row, Table, Task
 from slateproof.experiments.figures import Figure, Panel, Series
 from slateproof.experiments.inhand import STANDS_FOR, in_hand
@@ -137,7 +137,7 @@ def _notes(rows: list[Row], config: FlipSize) -> tuple[str, ...]:
             by_size = " to ".join(f"{one['raw']:.2f} at K={one['size']}" for one in (size[0], size[-1]))
             by_pool = " to ".join(f"{one['raw']:.2f} among {one['candidates']:,}" for one in (pool[0], pool[-1]))
             notes.append(
-                f"{corpus}, {anchor}, σ={config.sigma:g}, w=0: the top-K changes with probability {by_size} "
+                f"{corpus}, {SHOWN[anchor]}, σ={config.sigma:g}, w=0: the top-K changes with probability {by_size} "
                 f"({size[0]['candidates']} candidates), and {by_pool} candidates (K={config.size})."
             )
     loose = [row for row in rows if row["bound"] > 0.95]
@@ -195,7 +195,7 @@ def _lines(rows: list[Row], along: str) -> Iterator[Series]:
         mine = [row for row in rows if (row["anchor"], row["anchor_weight"]) == (anchor, weight)]
         x, y = tuple(row[along] for row in mine), tuple(row["raw"] for row in mine)
         low, high = (tuple(row["raw"] + side * row["error_raw"] for row in mine) for side in (-2.0, 2.0))
-        yield Series(f"{anchor}, w = {weight:g}", x, y, "line", slot, low, high)
+        yield Series(f"{SHOWN[anchor]}, w = {weight:g}", x, y, "line", slot, low, high)
 
 
 EXPERIMENT = Experiment(

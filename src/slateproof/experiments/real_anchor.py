@@ -18,7 +18,7 @@ from slateproof.certify import topk
 from slateproof.corpora import Corpus
 from slateproof.experiments.anchor_causes import BIASED, FIVE, WIDE, cause_of, null_rows, trained_differently
 from slateproof.experiments.anchor_notes import notes_of
-from slateproof.experiments.anchors import ANCHORS, AnchorPools, anchor_of, anchor_pools
+from slateproof.experiments.anchors import ANCHORS, SHOWN, AnchorPools, anchor_of, anchor_pools
 from slateproof.experiments.core import Experiment, Result, Row, Table, Task
 from slateproof.experiments.figures import Figure, Panel, Series
 from slateproof.experiments.inhand import EDUCATION, STANDS_FOR, in_hand, lacking
@@ -175,7 +175,7 @@ def _by_anchor(rows: list[Row], causes: list[Row], found: dict[str, str], cut: d
         parts = []
         for anchor in ANCHORS:
             mine = [v for v in _verdicts(rows, causes, found, cut, anchor) if v.key.startswith(f"{paper}/")]
-            parts.append(f"{anchor} {sum(v.verdict == 'reproduced' for v in mine)}")
+            parts.append(f"{SHOWN[anchor]} {sum(v.verdict == 'reproduced' for v in mine)}")
         notes.append(f"{name}: of {len(mine)} published numbers are reproduced, by anchor: {', '.join(parts)}.")
     return notes
 
@@ -217,7 +217,7 @@ def _tables(rows: list[Row], causes: list[Row]) -> tuple[Table, ...]:
     heads = {"sigma": "σ", "flip_w000": "w=0", "flip_w050": "w=.50", "flip_w075": "w=.75", "relative_drop": "rel. drop"}
     heads |= {"jaccard_w075": "Jaccard w=.75", "exact_w000": "exact w=0", "exact_w050": "exact w=.50", "exact_w075": "exact w=.75"}
     by_anchor = tuple(
-        Table(f"real-anchor-{anchor}", f"Flip@10 and Jaccard@10, anchor {anchor}.", columns, mine, heads)
+        Table(f"real-anchor-{anchor}", f"Flip@10 and Jaccard@10, anchor {SHOWN[anchor]}.", columns, mine, heads)
         for anchor in ANCHORS
         if (mine := tuple(row for row in rows if row["anchor"] == anchor))
     )
@@ -254,7 +254,7 @@ def _figures(rows: list[Row]) -> tuple[Figure, ...]:
             series = [Series(title, x, tuple(r[f"flip_{tag}"] for r in mine), "line", s) for s, (tag, title) in enumerate(weights)]
             if anchor == ANCHORS[0]:
                 series += _published(paper, weights)
-            title = f"{mine[0]['corpus']}, {anchor}"
+            title = f"{mine[0]['corpus']}, {SHOWN[anchor]}"
             panels.append(
                 Panel(title, "noise σ (sd of a pool's scores = 1)", "Flip@10", tuple(series), "log", y_limits=(0.0, 1.02))
             )

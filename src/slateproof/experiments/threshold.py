@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from slateproof.experiments.anchor_causes import exact_row
-from slateproof.experiments.anchors import ANCHORS, anchor_of, anchor_pools
+from slateproof.experiments.anchors import ANCHORS, SHOWN, anchor_of, anchor_pools
 from slateproof.experiments.core import Experiment, Result, Row, Table, Task
 from slateproof.experiments.figures import Figure, Panel, Series
 from slateproof.experiments.inhand import STANDS_FOR, in_hand, lacking
@@ -144,7 +144,7 @@ def _notes(rows: list[Row], cut: dict[str, str]) -> tuple[str, ...]:
         f"Flip@10 is lower with w = .75 than without an anchor in {below} of {len(rows)} cells (both anchors, all thresholds)."
     ]
     by = {a: [v for v in _verdicts(rows, cut, a) if v.ours is not None] for a in ANCHORS}
-    parts = ", ".join(f"{a} {sum(v.verdict == 'reproduced' for v in found)}" for a, found in by.items())
+    parts = ", ".join(f"{SHOWN[a]} {sum(v.verdict == 'reproduced' for v in found)}" for a, found in by.items())
     notes.append(f"Of {len(by[ANCHORS[0]])} published numbers are reproduced, by anchor: {parts}.")
     amazon = [row for row in rows if row["paper_corpus"] == PAPERS[1] and row["anchor"] == ANCHORS[0]]
     shares = {row["threshold"]: row["positive_share"] for row in amazon}
@@ -189,7 +189,7 @@ def _figures(rows: list[Row]) -> tuple[Figure, ...]:
             ]
             panels.append(
                 Panel(
-                    f"{corpus}, {anchor}",
+                    f"{corpus}, {SHOWN[anchor]}",
                     "noise σ (sd of a pool's scores = 1)",
                     "Flip@10",
                     tuple(series),

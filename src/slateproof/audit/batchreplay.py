@@ -8,6 +8,7 @@ Scope: stability only.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -22,7 +23,8 @@ from slateproof.audit.shaping import shaped_scores
 from slateproof.errors import InvalidInput
 from slateproof.select import selector_of
 from slateproof.types import Catalog, Rule
-from slateproof.types.columns import frozen
+from slateproof.types.columns import Ints, frozen
+from slateproof.types.ids import ItemId
 from slateproof.types.leverbatch import LeverBatch, StateBatch
 from slateproof.types.poolbatch import PoolBatch
 from slateproof.types.slatebatch import SlateBatch
@@ -90,8 +92,9 @@ def _agreeing(part: pa.RecordBatch, shelf: CatalogShelf) -> Any:
     rule = Rule(*(records.value(name, 0) for name in _RULE))
     catalog = shelf.get(records.value("catalog_digest", 0))
     pools, levers, states = _pools(part, catalog), _levers(part), _states(records)
-    slates = selector_of(rule).select_batch(pools, levers, states, trace=False)
-    return _same_steps(part, slates) & _same_columns(part, slates) & _same_ids(part, slates, catalog)
+    # Batches are checked side by side, so each of them keeps to its thread.
+    slates = selector_of(rule).select_batch(pools, levers, states, trace=False, threads=1)
+    return _same_steps(part, slates) & _same_columns(part, slates) & _same_ids(part, slates, catalog, shelf)
 
 
 def _flat(part: pa.RecordBatch, name: str) -> tuple[Any, Any]:
@@ -120,7 +123,7 @@ def _pools(part: pa.RecordBatch, catalog: Catalog) -> PoolBatch:
     if columns["widths"] is not None and columns["widths"].min() < 0.0:
         raise InvalidInput("widths", "must be at least 0")
     places = frozen(rows)
-    return PoolBatch(
+    return _CatalogPools(
         offsets=frozen(offsets),
         scores=columns["scores"],
         targets=frozen(catalog.targets[rows]),
@@ -130,6 +133,22 @@ def _pools(part: pa.RecordBatch, catalog: Catalog) -> PoolBatch:
         source=catalog.similarity,
         catalog=catalog,
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _CatalogPools(PoolBatch):
+    """Pools of one catalogue, whose rows are ranks: what was shown has the same ranks in all of them, and is looked up once."""
+
+    known: dict[frozenset[ItemId], Ints] = field(default_factory=dict, kw_only=True)
+
+    def ranks_of(self, b: int, shown: frozenset[ItemId]) -> Ints:
+        """Sorted rows of those ``shown`` ids that are in the catalogue."""
+        found = self.known.get(shown)
+        if found is None:
+            assert self.catalog is not None
+            rows = [row for row in map(self.catalog.row_or_none, shown) if row is not None]
+            found = self.known[shown] = np.array(sorted(rows), np.int64)
+        return found
 
 
 def _column(part: pa.RecordBatch, name: str) -> Any:
@@ -152,6 +171,9 @@ def _shown(records: Records) -> tuple[tuple[Any, ...], ...]:
     if ints.null_count or strings.null_count < len(strings) or places.null_count < len(places):
         return tuple([records.ids("shown", row) for row in range(len(records))])
     values, offsets = _flat(records.batch, "shown_int")
+    size = int(offsets[1])
+    if (np.diff(offsets) == size).all() and (values.reshape(len(records), size) == values[:size]).all():
+        return (tuple(values[:size].tolist()),)
     items, ends = values.tolist(), offsets.tolist()
     return tuple([tuple(items[start:end]) for start, end in pairwise(ends)])
 
@@ -195,10 +217,16 @@ def _same_sizes(part: pa.RecordBatch) -> Any:
     return part.column("pool_size").fill_null(-1).to_numpy(zero_copy_only=False) == sizes
 
 
-def _same_ids(part: pa.RecordBatch, slates: SlateBatch, catalog: Catalog) -> Any:
+def _same_ids(part: pa.RecordBatch, slates: SlateBatch, catalog: Catalog, shelf: CatalogShelf) -> Any:
     """The ids that stand in the log for readers."""
     lengths = np.diff(slates.starts)
     rows = slates.pools.rows[np.repeat(slates.pools.offsets[:-1], lengths) + slates.chosen]
+    integers = shelf.integers(catalog)
+    if integers is not None and part.column("slate_int").null_count == 0:
+        logged, offsets = _flat(part, "slate_int")
+        alone = not (holding(part, "slate_str").any() or holding(part, "slate_at").any())
+        if alone and np.array_equal(offsets, slates.starts):
+            return _per_record(logged == integers[rows], offsets)
     found = encode_flat([catalog.ids[row] for row in rows.tolist()], lengths)
     names = ("slate_int", "slate_str", "slate_at")
     if all(column.equals(part.column(name)) for column, name in zip(found, names, strict=True)):

@@ -18,6 +18,7 @@ from slateproof.audit.files import Folder
 from slateproof.audit.rows import source_bytes
 from slateproof.errors import InvalidInput
 from slateproof.types import Catalog
+from slateproof.types.columns import Ints, frozen
 
 __all__ = ["CatalogShelf"]
 
@@ -38,6 +39,7 @@ class CatalogShelf:
         self._folder = folder
         self._known: dict[str, Catalog] = {}
         self._stored: set[str] = set()
+        self._integers: tuple[str, Ints | None] = ("", None)
         self._guard = threading.Lock()
 
     def put(self, catalog: Catalog) -> None:
@@ -56,6 +58,15 @@ class CatalogShelf:
             raise LogWriteFailed(f"{path}: the catalogue cannot be stored ({said(why)})") from why
         self._stored.add(catalog.digest)
         self._keep(catalog)
+
+    def integers(self, catalog: Catalog) -> Ints | None:
+        """The ids of a catalogue as a column, where all are integers; remembered for the last one that was asked for."""
+        digest, column = self._integers
+        if digest != catalog.digest:
+            plain = isinstance(catalog.ids[-1], int)
+            column = frozen(np.array(catalog.ids, np.int64)) if plain else None
+            self._integers = catalog.digest, column
+        return column
 
     def _is_there(self, digest: str, path: str) -> bool:
         """Whether a sound file stands there; a torn one, as a crash may leave it, is written again."""

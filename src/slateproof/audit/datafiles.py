@@ -109,7 +109,7 @@ def read_file(
             groups = _groups(parquet.metadata, start, stop)
             if groups:
                 for batch in parquet.iter_batches(
-                    _rows_at_once(parquet.metadata, groups), row_groups=groups, columns=columns, use_threads=True
+                    _rows_at_once(parquet.metadata, groups), row_groups=groups, columns=columns, use_threads=False
                 ):
                     yield _checked(batch, columns, known)
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as why:

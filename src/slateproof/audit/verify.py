@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -64,6 +66,22 @@ def verify_store(
     return _Verification(store, checkpoint, key).run(progress)
 
 
+WORKERS = os.cpu_count() or 1
+"""Batches looked at side by side, each on one thread."""
+
+
+class _Looked(NamedTuple):
+    """A batch, its leaf hashes, which records give theirs, what they withhold, which were selected again alike, and whether no
+    record needs a look of its own."""
+
+    batch: pa.RecordBatch
+    leaves: Any
+    intact: Any
+    withheld: list[Any]
+    same: Any
+    plain: bool
+
+
 class _Verification:
     """One run: what is known so far."""
 
@@ -88,11 +106,9 @@ class _Verification:
         started = time.perf_counter()
         last, _ = self.store.last()
         signer = self._frame(last)
-        # Reading, hashing and selecting again go side by side; findings keep the order of the records.
-        with ThreadPoolExecutor(2) as workers:
-            for batch in _ahead(self._stream(), workers):
-                same = workers.submit(agreeing, batch, self.shelf, self.store.header.schema_version)
-                self._batch(batch, last.size, same)
+        with ThreadPoolExecutor(WORKERS) as workers:
+            for looked in _in_order(self._look, self._stream(), workers):
+                self._merge(looked, last.size)
                 if progress is not None:
                     progress(min(self.place, last.size), last.size)
         self._tree(last)
@@ -163,22 +179,28 @@ class _Verification:
                 self.unread |= {file.path for file in group}
                 self.findings.add("unreadable", group[0].first, str(why))
 
-    def _batch(self, batch: pa.RecordBatch, size: int, agreed: Future[Any]) -> None:
-        commitments, withheld = commitments_of(batch, self.store.secret, self.store.header.schema_version)
+    def _look(self, batch: pa.RecordBatch) -> _Looked:
+        """What a batch shows by itself, on one thread of several: hash it, and select it again."""
+        version = self.store.header.schema_version
+        commitments, withheld = commitments_of(batch, self.store.secret, version)
         found = leaf_table(batch, commitments)
-        places = batch.column("index").to_numpy(zero_copy_only=False)
+        intact = (found == stored_leaves(batch)).all(axis=1)
+        return _Looked(batch, found, intact, withheld, agreeing(batch, self.shelf, version), self._is_plain(batch, withheld))
+
+    def _merge(self, looked: _Looked, size: int) -> None:
+        """Take in the next batch: do its records stand where they should, and is everything right about each?"""
+        batch, places = looked.batch, looked.batch.column("index").to_numpy(zero_copy_only=False)
         expected = self._line_up(places, size)
         if not self.gap:
-            self.leaves += found.tobytes()
-        intact = (found == stored_leaves(batch)).all(axis=1) & (places == expected) & (expected < size)
-        missing, same = _missing(withheld), agreed.result()
-        if intact.all() and same.all() and self._is_plain(batch, missing):
+            self.leaves += looked.leaves.tobytes()
+        intact = looked.intact & (places == expected) & (expected < size)
+        if looked.plain and intact.all() and looked.same.all():
             self.replayed += len(batch)
             return
-        records = Records(batch, self.shelf)
+        records, missing = Records(batch, self.shelf), _missing(looked.withheld)
         for row, place in enumerate(places.tolist()):
             if intact[row]:
-                self._record(records, row, place, missing[row], bool(same[row]))
+                self._record(records, row, place, missing[row], bool(looked.same[row]))
             elif place != expected[row]:
                 self.findings.add("misplaced", int(expected[row]), f"the record says it is number {place}")
             elif place >= size:
@@ -204,9 +226,9 @@ class _Verification:
             self.place += 1
         return expected
 
-    def _is_plain(self, batch: pa.RecordBatch, missing: list[frozenset[str]]) -> bool:
+    def _is_plain(self, batch: pa.RecordBatch, withheld: list[Any]) -> bool:
         """Whether nothing is withheld that should be there, and all records name the header's scope: the rule, in one look."""
-        if self.store.header.level != "replay" or any(missing):
+        if self.allowed or any(mask.any() for mask in withheld):
             return False
         return all(set(batch.column(name).unique().to_pylist()) == {value} for name, value in self.context.items())
 
@@ -300,12 +322,17 @@ class _Verification:
         return (place, last.size) if whole else None
 
 
-def _ahead(batches: Iterator[pa.RecordBatch], workers: ThreadPoolExecutor) -> Iterator[pa.RecordBatch]:
-    """The same batches, the next one being read while one is in use."""
-    waiting = workers.submit(next, batches, None)
-    while (batch := waiting.result()) is not None:
-        waiting = workers.submit(next, batches, None)
-        yield batch
+def _in_order(
+    look: Callable[[pa.RecordBatch], _Looked], batches: Iterator[pa.RecordBatch], workers: ThreadPoolExecutor
+) -> Iterator[_Looked]:
+    """What ``look`` says of each batch, in their order; a few are under way at a time, and no more are in memory."""
+    waiting: deque[Future[_Looked]] = deque()
+    for batch in batches:
+        waiting.append(workers.submit(look, batch))
+        if len(waiting) > WORKERS:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
 
 
 _NEEDED, _MONITOR, _NOTHING = frozenset(REPLAY_NEEDS), frozenset(MONITOR_DROPS), frozenset[str]()

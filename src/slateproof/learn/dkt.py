@@ -97,8 +97,8 @@ class DKT:
     window: int = 100
     item_terms: bool = True
     dropout: float = 0.2
-    epochs: int = 12
-    patience: int = 1
+    epochs: int = 40
+    patience: int = 5
     batch: int = 64
     learning_rate: float = 5e-3
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from slateproof.audit.canonical import texts_of
-from slateproof.audit.sha256 import LANES, digests, digests_of_padded, padded
+from slateproof.audit.sha256 import LANES, Ragged, digests, digests_of_padded, digests_of_ragged, padded
 
 # FIPS 180-4's own examples, and the digest of nothing.
 PUBLISHED = {
@@ -47,9 +47,33 @@ def test_a_table_with_its_padding_can_be_used_again() -> None:
         assert np.array_equal(digests_of_padded(whole[:seed], 70), digests(rows))
 
 
+def ragged(seed: int, size: int, most: int) -> Ragged:
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, most + 1, size)
+    lengths[: min(size, 130)] = np.arange(min(size, 130)) % (most + 1)
+    values = rng.integers(0, 256, int(lengths.sum()) + 7).astype(np.uint8)
+    order = rng.permutation(size)
+    starts = np.empty(size, np.int64)
+    starts[order] = 7 + np.concatenate([[0], np.cumsum(lengths[order])[:-1]])
+    return Ragged(values, starts, lengths)
+
+
+@pytest.mark.parametrize("size", [1, 5, 300, 1000])
+def test_messages_of_any_length_are_hashlib_s(size: int) -> None:
+    parts = [ragged(1, size, 9), ragged(2, size, 129), ragged(3, size, 0), ragged(4, size, 700)]
+    wanted = [
+        hashlib.sha256(b"".join(part.values[part.starts[row] :][: part.lengths[row]].tobytes() for part in parts)).digest()
+        for row in range(size)
+    ]
+    assert texts_of(digests_of_ragged(parts)) == wanted
+
+
 WITHOUT = """
 import hashlib, numpy as np
-from slateproof.audit.sha256 import digests, digests_of_padded, padded
+from slateproof.audit.sha256 import Ragged, digests, digests_of_padded, digests_of_ragged, padded
+pieces = Ragged(np.arange(9).astype(np.uint8), np.array([4, 0, 9]), np.array([5, 3, 0]))
+wanted = [hashlib.sha256(2 * text).digest() for text in (bytes(range(4, 9)), bytes(range(3)), b"")]
+assert [row.tobytes() for row in digests_of_ragged([pieces, pieces])] == wanted
 rows = np.arange(6 * 70).astype(np.uint8).reshape(6, 70)
 whole = padded(6, 70)
 whole[:, :70] = rows

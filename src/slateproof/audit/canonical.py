@@ -25,7 +25,6 @@ Scope: none; a commitment to bytes.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -34,7 +33,7 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from slateproof.audit.schema import FIELDS, columns_of
-from slateproof.audit.sha256 import DIGEST, digests_of_padded, padded
+from slateproof.audit.sha256 import DIGEST, Ragged, digests_of_padded, digests_of_ragged, padded
 
 __all__ = ["SALT", "SECRET", "Digests", "commit_fields", "leaf_of", "leaves_of", "salts_of", "texts_of"]
 
@@ -66,7 +65,7 @@ def commit_fields(batch: pa.RecordBatch, salts: Parts, version: int) -> list[Dig
         salt = np.frombuffer(salts[place], np.uint8).reshape(len(batch), SALT)
         name = field.encode() + b"\n"
         head = [_same(_FIELD_DOMAIN, len(batch)), salt, _same(name, len(batch)), *(part for part, _ in columns)]
-        out.append(_digest_all([*head, *(body for _, body in columns if body is not None)]))
+        out.append(_digest_all([*head, *(body for _, bodies in columns for body in bodies)]))
     return out
 
 
@@ -75,14 +74,12 @@ def _same(text: bytes, size: int) -> Any:
 
 
 def _digest_all(parts: Sequence[Any]) -> Digests:
-    """SHA-256 per record of its parts, one after the other; a part is an (n, w) table of bytes, or one buffer per record.
+    """SHA-256 per record of its parts, one after the other; a part is an (n, w) table of bytes, or pieces of any length.
 
-    Records of one shape, which are the rule, are hashed side by side.
+    Records of one shape, which are the rule, need no look at each length.
     """
-    if any(isinstance(part, list) for part in parts):
-        texts = (part if isinstance(part, list) else texts_of(part) for part in parts)
-        found = b"".join([hashlib.sha256(b"".join(text)).digest() for text in zip(*texts, strict=True)])
-        return np.frombuffer(found, np.uint8).reshape(-1, DIGEST).copy()
+    if any(isinstance(part, Ragged) for part in parts):
+        return digests_of_ragged([part if isinstance(part, Ragged) else _pieces(part) for part in parts])
     size, width = len(parts[0]), sum(part.shape[1] for part in parts)
     out = np.empty((size, DIGEST), np.uint8)
     table = padded(min(size, _AT_ONCE), width)
@@ -93,6 +90,11 @@ def _digest_all(parts: Sequence[Any]) -> Digests:
             place += part.shape[1]
         out[first:last] = digests_of_padded(table[: last - first], width)
     return out
+
+
+def _pieces(table: Any) -> Ragged:
+    size, width = table.shape
+    return Ragged(np.ascontiguousarray(table).reshape(-1), np.arange(size) * width, np.full(size, width))
 
 
 _AT_ONCE = 256
@@ -116,27 +118,28 @@ def texts_of(table: Any) -> list[bytes]:
     return [raw[start : start + width] for start in range(0, len(raw), width)] if width else [b""] * len(table)
 
 
-def _payload(column: Any, kind: pa.DataType) -> tuple[Any, Any]:
-    """(fixed part, bodies): an (n, w) table of bytes; another one, or one buffer per record, or None where every body is empty."""
+def _payload(column: Any, kind: pa.DataType) -> tuple[Any, tuple[Any, ...]]:
+    """(fixed part, bodies): an (n, w) table of bytes; none, one or two parts, each another table or pieces of any length."""
     present = np.asarray(column.is_valid()).astype(np.uint8)
     if kind in _NUMBERS:
         values = np.asarray(column.fill_null(False if kind == pa.bool_() else 0)).astype(_NUMBERS[kind])
         raw = np.ascontiguousarray(values.reshape(-1, 1)).view(np.uint8)
-        return np.concatenate([present[:, None], raw], axis=1), None
+        return np.concatenate([present[:, None], raw], axis=1), ()
     if column.null_count == len(column):
-        return np.zeros((len(column), 9), np.uint8), None
+        return np.zeros((len(column), 9), np.uint8), ()
     offsets = _offsets(column)
     lengths = (offsets[1:] - offsets[:-1]) * present
     fixed = np.concatenate([present[:, None], lengths.astype("<u8").reshape(-1, 1).view(np.uint8)], axis=1)
     if not lengths.any():
-        return fixed, None
+        return fixed, ()
     if kind != pa.string() and kind.value_type == pa.string():
         return fixed, _string_lists(column, offsets[:-1], lengths)
     dtype = np.dtype("u1" if kind == pa.string() else _NUMBERS[kind.value_type])
     values = _text(column) if kind == pa.string() else np.asarray(column.values).astype(dtype, copy=False)
     if (lengths == lengths[0]).all() and offsets[-1] - offsets[0] == lengths.sum():
-        return fixed, values[offsets[0] : offsets[-1]].view(np.uint8).reshape(len(column), -1)
-    return fixed, _slices(values.tobytes(), offsets[:-1], lengths, dtype.itemsize)
+        return fixed, (values[offsets[0] : offsets[-1]].view(np.uint8).reshape(len(column), -1),)
+    raw = np.ascontiguousarray(values).view(np.uint8)
+    return fixed, (Ragged(raw, offsets[:-1] * dtype.itemsize, lengths * dtype.itemsize),)
 
 
 def _offsets(column: Any) -> Any:
@@ -151,17 +154,9 @@ def _text(column: Any) -> Any:
     return np.frombuffer(b"" if data is None else data, np.uint8)
 
 
-def _slices(raw: bytes, starts: Any, lengths: Any, width: int) -> list[bytes]:
-    begin = (starts * width).tolist()
-    end = ((starts + lengths) * width).tolist()
-    return [raw[a:b] for a, b in zip(begin, end, strict=True)]
-
-
-def _string_lists(column: Any, starts: Any, lengths: Any) -> list[bytes]:
+def _string_lists(column: Any, starts: Any, lengths: Any) -> tuple[Ragged, Ragged]:
     """Bodies of a list-of-strings column: lengths, then the text."""
-    strings = column.values
-    offsets, data = _offsets(strings), _text(strings).tobytes()
-    sizes = np.asarray(offsets[1:] - offsets[:-1], "<u8")
-    heads = _slices(sizes.tobytes(), starts, lengths, 8)
-    first, last = offsets[starts].tolist(), offsets[starts + lengths].tolist()
-    return [head + data[a:b] for head, a, b in zip(heads, first, last, strict=True)]
+    offsets = _offsets(column.values)
+    sizes = np.ascontiguousarray(offsets[1:] - offsets[:-1], "<u8").view(np.uint8)
+    first, last = offsets[starts], offsets[starts + lengths]
+    return Ragged(sizes, starts * 8, lengths * 8), Ragged(_text(column.values), first, last - first)

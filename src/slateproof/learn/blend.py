@@ -87,6 +87,11 @@ class BlendScorer:
         return self.anchor.corpus_digest
 
     @property
+    def compiled(self) -> bool:
+        """Whether the last digits of a score depend on how many sessions are scored in a call, as those of a part do."""
+        return any(getattr(part, "compiled", False) for part in (self.anchor, self.adaptive))
+
+    @property
     def ledger(self) -> Ledger | None:
         """Both ledgers composed; None where a part is non-private."""
         if self.anchor.ledger is None or self.adaptive.ledger is None:

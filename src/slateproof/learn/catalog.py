@@ -30,17 +30,30 @@ def catalog_of(corpus: Corpus, vectors: Any = None) -> Catalog:
 
 
 def codes_of(corpus: Corpus, ids: Any) -> Any:
-    """Item codes (int64) of item ids; refuses an id that the corpus does not have."""
+    """Item codes (int64) of item ids, text or whole numbers as in the corpus; refuses an id that the corpus does not have."""
     table, asked = corpus.items.ids, np.asarray(ids)
-    if table.dtype.kind != asked.dtype.kind and asked.size:
-        kind = "text" if table.dtype.kind == "U" else "whole numbers"
-        raise InvalidInput("ids", f"of this corpus are {kind}", asked.flat[0].item())
+    if asked.size and asked.dtype.kind not in ("U" if table.dtype.kind == "U" else "i"):
+        asked = _of_kind(asked, table)
     codes = np.minimum(np.searchsorted(table, asked), table.size - 1).astype(np.int64)
     wrong = table[codes] != asked
     if wrong.any():
         place = int(np.flatnonzero(wrong)[0])
         raise InvalidInput("ids", "is not in the corpus", asked.flat[place].item(), where=place)
     return codes
+
+
+def _of_kind(asked: Any, table: Any) -> Any:
+    """Ids of another column type (objects, unsigned) in the corpus' own, or a refusal of the first that is none."""
+    kind, name = (str, "text") if table.dtype.kind == "U" else (int, "whole numbers")
+    plain: list[Any] = asked.ravel().tolist()
+    for place, one in enumerate(plain):
+        if one is None:
+            raise InvalidInput("ids", "must not hold a null", where=place)
+        if type(one) is not kind:
+            raise InvalidInput("ids", f"of this corpus are {name}", one, where=place)
+        if kind is int and not -(2**63) <= one < 2**63:
+            raise InvalidInput("ids", "is not in the corpus", one, where=place)
+    return np.array(plain, np.str_ if kind is str else np.int64).reshape(asked.shape)
 
 
 def pools_of(catalog: Catalog, items: Any, scores: Scores) -> list[Pool]:

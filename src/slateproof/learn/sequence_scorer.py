@@ -58,6 +58,7 @@ class SequenceScorer(StoredScorer):
     """
 
     scale = "probability"
+    compiled: ClassVar[bool] = True
     learner: ClassVar[Any]
 
     def __init__(self, model: Model) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,9 @@ from slateproof.learn.protocol import Context, Progress, Scorer
 from slateproof.learn.registry import learner
 
 __all__ = ["TrainReport", "score_pools", "train"]
+
+CHUNK = 256
+"""Pools scored in one call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ def score_pools(scorer: Scorer, corpus: Corpus, pools: pa.Table, seed: int = 42)
     Each row is one pool and one fresh session: ``ids`` is its list of item ids, ``user`` (optional) the user's id, null for a new
     user, ``knowledge``, ``engagement`` and ``uncertainty`` (optional) the state, .5 where the column is missing, as for
     ``slateproof select``. Pools may differ in size. Tags are set where the corpus has them and the table names no other source of
-    similarity.
+    similarity. ``CHUNK`` pools are scored in a call, each as a session of its own, so that no score depends on the other rows.
     Refuses items and users that the corpus does not have.
     """
     listed, seed = _ids(pools), check_seed(seed)
@@ -90,11 +94,14 @@ def score_pools(scorer: Scorer, corpus: Corpus, pools: pa.Table, seed: int = 42)
     sizes = np.array([len(ids) for ids in listed], np.int64)
     scores: list[Any] = [None] * len(listed)
     widths, codes = list(scores), list(scores)
-    for size in np.unique(sizes).tolist():
-        rows = np.flatnonzero(sizes == size)
-        items = codes_of(corpus, [item for row in rows.tolist() for item in listed[row]]).reshape(-1, size)
-        some = Context(context.user[rows], context.knowledge[rows], context.engagement[rows], context.uncertainty[rows])
-        out = scorer.score(scorer.begin(some, seed), some, items)
+    for rows in _chunks(sizes):
+        items = np.stack([_codes(corpus, listed[row], row) for row in rows.tolist()])
+        # Compiled sums run in an order that depends on the shape: such a scorer always sees CHUNK sessions, the last ones repeated.
+        call = np.arange(CHUNK if getattr(scorer, "compiled", False) else rows.size) % rows.size
+        some = Context(
+            *(column[rows[call]] for column in (context.user, context.knowledge, context.engagement, context.uncertainty))
+        )
+        out = scorer.score(scorer.begin(some, seed), some, items[call])
         for place, row in enumerate(rows.tolist()):
             scores[row], codes[row] = out.scores[place], items[place]
             widths[row] = None if out.widths is None else out.widths[place]
@@ -107,6 +114,22 @@ def score_pools(scorer: Scorer, corpus: Corpus, pools: pa.Table, seed: int = 42)
         return pools
     sets = [one.tolist() for one in np.split(corpus.items.tag_codes, corpus.items.tag_starts[1:-1])]
     return _with(pools, "tags", pa.array([[sets[code] for code in row] for row in codes], pa.list_(pa.list_(pa.int64()))))
+
+
+def _chunks(sizes: Any) -> Iterator[Any]:
+    """The rows of pools of one size, at most ``CHUNK`` at a time, so that what a call holds does not grow with the table."""
+    for size in np.unique(sizes).tolist():
+        rows = np.flatnonzero(sizes == size)
+        for low in range(0, rows.size, CHUNK):
+            yield rows[low : low + CHUNK]
+
+
+def _codes(corpus: Corpus, ids: list[Any], row: int) -> Any:
+    """The item codes of a pool; a refusal names its row."""
+    try:
+        return codes_of(corpus, ids)
+    except InvalidInput as why:
+        raise InvalidInput(why.field, why.rule, why.value, where=row) from why
 
 
 def _ids(pools: pa.Table) -> list[list[Any]]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -74,6 +74,9 @@ class TwoTowerScorer:
     ledger: Ledger | None = None
     name: str = "two-tower"
     scale: str = "logit"
+
+    compiled: ClassVar[bool] = True
+    """The last digits of a score depend on how many sessions are scored in a call."""
 
     @property
     def similarity_vectors(self) -> Floats:

@@ -114,6 +114,7 @@ def _notes(means: Sequence[Row]) -> tuple[str, ...]:
         f"A private state is closer to the target than one state for everybody {first}.",
         "The slate differs nearly always (Flip), even without noise: clipping alone moves difficulties enough for that. Distance "
         "to the target is what a learner feels.",
+        "Seeds are public, so that the run can be repeated: every ε is that of the same releases with a secret seed.",
     )
 
 

@@ -18,10 +18,10 @@ import pytest
 from slateproof.experiments import EXPERIMENTS, Finished, Outcome, evidence_map, fixed_margin, summary_page
 from slateproof.experiments.claims import CLAIMS
 from slateproof.experiments.core import Experiment, Result, Task
-from slateproof.experiments.report import render
+from slateproof.experiments.report import _constant, _numeric, _together, render
 from slateproof.experiments.run import manifest
 from slateproof.experiments.shelf import Shelf
-from slateproof.experiments.verdicts import Ours, Published, judge
+from slateproof.experiments.verdicts import BASES, Ours, Published, bases, judge
 from tests.experiments.experiment_world import run
 
 BROWSER = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
@@ -92,11 +92,40 @@ def test_it_has_every_section_and_fetches_nothing(page: str) -> None:
 def test_it_says_what_came_out(page: str, outcome: Outcome) -> None:
     for kind, number in outcome.counts.items():
         assert f"<b>{number}</b><span>{kind}</span>" in page
+    found = bases(one for part in outcome.finished for one in part.result.verdicts)
+    assert all(f"{number} {BASES[basis]}" in page for basis, number in found.items() if number)
+    assert sum(found.values()) == outcome.counts["reproduced"]
     assert "number &lt;2&gt;" in page
     assert "a &lt;note&gt;" in page
     assert "oulad: not in the data folder" in page
     assert "Holds if both fits fall" in page
     assert "Quick run" not in page
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [((), "none"), ((0.05, 0.1), "0.05, 0.1"), ((("a", ("b", "c")), "d"), "(a, (b, c)), d"), (True, "yes"), (10_000, "10000")],
+)
+def test_constants_are_written_for_people(value: Any, text: str) -> None:
+    assert _constant(value) == text
+
+
+@pytest.mark.parametrize(
+    ("values", "right"),
+    [
+        ([1, 2.5, None], True),
+        (["3.55", "–", "none", "−0.2"], True),
+        ([True, 1], False),
+        (["0.1 [0.0, 0.2]"], False),
+        (["a"], False),
+    ],
+)
+def test_columns_of_numbers_are_set_flush_right(values: list[Any], right: bool) -> None:
+    assert _numeric(values) is right
+
+
+def test_an_interval_stays_on_one_line_and_text_stays_text() -> None:
+    assert _together("<b> -0.1 [-0.2, 0.3]") == '&lt;b&gt; -0.1 <span class="nb">[-0.2, 0.3]</span>'
 
 
 def test_a_quick_run_says_so(outcome: Outcome) -> None:
@@ -114,6 +143,8 @@ def test_the_page_for_the_repository_has_links_to_files_of_the_run(outcome: Outc
     assert all(f"## {claim.title}" in text for claim in CLAIMS)
     assert str(outcome.out.parent) not in text
     assert text.count("a cause & more") == 1
+    assert "| no corpus | 5 | `corpora` 5 |" in text
+    assert "Reproduced are " in text
     widths = {line.count("|") for line in text.splitlines() if line.startswith("| number")}
     assert widths == {5}
 

@@ -148,10 +148,9 @@ def _numeric(values: list[Any]) -> bool:
 def _constant(value: Any) -> str:
     """A constant as people write it: no quotes, no brackets of Python."""
     if isinstance(value, (list, tuple)):
-        return ", ".join(
-            f"({_constant(one)})" if isinstance(one, (list, tuple)) and len(one) > 1 else _constant(one) for one in value
-        )
-    return str(value) if isinstance(value, str) else shown(value) if isinstance(value, bool) else f"{value}"
+        parts = [f"({_constant(one)})" if isinstance(one, (list, tuple)) and len(one) > 1 else _constant(one) for one in value]
+        return ", ".join(parts) or "none"
+    return shown(value) if isinstance(value, bool) else str(value)
 
 
 def _together(text: str) -> Any:

@@ -6,9 +6,11 @@ Slates do not know of each other, so neither the number of threads nor the size 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -50,6 +52,25 @@ def check_sizes(pools: PoolBatch, levers: LeverBatch) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """What one thread works in, for all its chunks: new memory costs more than what is written to it."""
+
+    kept: Floats
+    places: Ints
+    numbers: Floats
+    table: Floats
+    spare: Floats
+
+    @classmethod
+    def of(cls, largest: int, steps: int, kept: int) -> Room:
+        """Room for pools of up to ``largest`` candidates and ``steps`` steps; ``kept`` similarities of a chunk, 0 for none."""
+        table = np.empty((largest, steps) if kept else (0, 0))
+        return cls(
+            np.empty(kept + steps), np.empty(2 * steps, np.int64), np.empty(4 * steps + largest), table, scratch(largest, steps)
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
     """What the tasks of one batch share: inputs, and the flat columns that they fill, each its own part."""
 
@@ -72,12 +93,14 @@ def run_greedy_batch(
     starts = np.concatenate([[0], np.cumsum(levers.size)])
     steps = int(starts[-1])
     target = batch_targets(states, levers)
-    known = np.empty(pools.scores.size, np.uint8 if int(levers.size.max()) < 2**8 else np.int64) if trace else None
+    known = np.zeros(pools.scores.size, np.uint8 if int(levers.size.max()) < 2**8 else np.int64) if trace else None
     places, numbers, wrong = np.empty((2, steps), np.int64), np.empty((4, steps)), np.empty(len(pools), np.int64)
     work = Work(pools, levers, states, rule, target, starts, places, numbers, known, wrong)
     chunk = max(1, min(CHUNK, CHUNK_CANDIDATES * len(pools) // pools.scores.size))
     firsts = range(0, len(pools), chunk)
-    parts = list(_on_threads(lambda first: _run_chunk(work, first, min(first + chunk, len(pools))), firsts, threads))
+    asked = np.add.reduceat(pools.sizes * levers.size, firsts) if trace else np.zeros(1, np.int64)
+    room = partial(Room.of, int(pools.sizes.max()), int(levers.size.max()), int(asked.max()))
+    parts = _on_threads(lambda first, own: _run_chunk(work, own, first, min(first + chunk, len(pools))), firsts, threads, room)
     refuse([_overflow(pools, int(b), int(wrong[b])) for b in np.flatnonzero(wrong >= 0)])
     for column in (places, numbers):
         frozen(column)
@@ -108,7 +131,7 @@ def run_window_batch(
             item = why.where if isinstance(why.where, (int, str)) else None
             return InvalidInput(why.field, why.rule, why.value, where=Row(b, item))
 
-    found = tuple(_on_threads(choice, range(len(pools)), threads))
+    found = _on_threads(lambda b, _: choice(b), range(len(pools)), threads, lambda: None)
     refuse([error for error in found if isinstance(error, InvalidInput)])
     choices = tuple(choice for choice in found if isinstance(choice, SetChoice))
     starts = np.concatenate([[0], np.cumsum(levers.size)])
@@ -120,30 +143,45 @@ def run_window_batch(
     )  # fmt: skip
 
 
-def _on_threads(task: Callable[[int], Any], items: range, threads: int | None) -> Iterator[Any]:
+def _on_threads(task: Callable[[int, Any], Any], items: range, threads: int | None, room: Callable[[], Any]) -> list[Any]:
+    """``task(item, room)`` for all items, in order; the calling thread works too, and each thread has its own room."""
     count = (os.cpu_count() or 1) if threads is None else threads
     if count < 1:
         raise InvalidInput("threads", "must be at least 1", threads)
-    if count == 1 or len(items) == 1:
-        yield from map(task, items)
-        return
-    with ThreadPoolExecutor(count) as executor:
-        yield from executor.map(task, items)
+    done: list[Any] = [None] * len(items)
+    left, guard = iter(range(len(items))), Lock()
+
+    def take() -> int | None:
+        with guard:
+            return next(left, None)
+
+    def work() -> None:
+        own = room()
+        while (place := take()) is not None:
+            done[place] = task(items[place], own)
+
+    others = min(count, len(items)) - 1
+    if others == 0:
+        work()
+        return done
+    with ThreadPoolExecutor(others) as executor:
+        running = [executor.submit(work) for _ in range(others)]
+        work()
+        for one in running:
+            one.result()
+    return done
 
 
-def _run_chunk(work: Work, first: int, last: int) -> Floats:
+def _run_chunk(work: Work, room: Room, first: int, last: int) -> Floats:
     """Select pools ``first:last``; return the similarities that were asked for, or nothing where they are not kept."""
     pools, levers, rule = work.pools, work.levers, work.rule
-    largest, steps = int(pools.sizes[first:last].max()), int(levers.size[first:last].max())
-    keep = work.known is not None
-    room = int((pools.sizes[first:last] * levers.size[first:last]).sum()) if keep else 0
+    known = _NO_KNOWN if work.known is None else work.known
     shown_starts, shown = _shown_ranks(work, first, last)
     source = NONE if rule.kind == "top-k" else pools.source
     matrices = None if rule.kind == "top-k" else pools.matrices
     limits = (np.array([source.lower]), np.array([source.higher])) if matrices is None else (matrices.lower, matrices.higher)
     # A catalogue's targets are looked up as they are needed: a column for the whole batch would be as large as the scores.
     targets = (_or_empty(pools.targets), 0) if pools.catalog is None else (pools.targets_between(first, last), pools.offsets[first])
-    kept, spare = np.empty(room + steps), np.empty((largest, steps) if keep else (0, 0))
     used = greedy_chunk(
         first, last, pools.offsets, work.starts,
         pools.scores, *targets, _or_empty(pools.widths), pools.rank, pools.rows, shown_starts, shown,
@@ -151,10 +189,9 @@ def _run_chunk(work: Work, first: int, last: int) -> Floats:
         _NO_STARTS if matrices is None else matrices.starts, source.flat, source.rows, source.tag_ptr, source.tag_ids,
         *limits, work.target, rule.window, rule.target_gain, rule.novelty, levers.exploration, levers.diversity,
         rule.dissimilarity == "mean", rule.kind == "top-k",
-        work.places, work.numbers, work.wrong, work.known if keep else _NO_KNOWN, kept,
-        np.empty(2 * steps + largest, np.int64), np.empty(4 * steps + largest), spare, scratch(largest, steps),
+        work.places, work.numbers, work.wrong, known, room.kept, room.places, room.numbers, room.table, room.spare,
     )  # fmt: skip
-    return frozen(kept[:used].copy())
+    return frozen(room.kept[:used].copy())
 
 
 def _overflow(pools: PoolBatch, b: int, place: int) -> InvalidInput:

@@ -9,27 +9,31 @@ from typing import Any
 
 import numpy as np
 
-from slateproof.select.kernels import MATRIX, NONE, compiled, greedy
+from slateproof.select.kernels import LANES, MATRIX, NONE, compiled, greedy, walk_of
 
 __all__ = ["greedy_chunk"]
 
 
 @compiled
-def pack(known: Any, kept: Any, asked: Any, out: Any, used: int) -> int:
-    """Append ``kept[i, :known[i]]`` of every candidate to ``out[:used]``; return how much of ``out`` is used now.
+def pack(ready: int, order: Any, tile_known: Any, kept: Any, known: Any, out: Any, used: int, place: Any, asked: Any) -> int:
+    """Note how much is known of every candidate, and append it to ``out[:used]``; return how much of ``out`` is used now.
 
+    ``kept[j, :]`` belongs to candidate ``order[j]``; ``out`` takes candidate after candidate. ``known`` is 0 throughout at first.
     Candidates that were asked for nothing are skipped without a branch to mispredict, and whole rows are copied: what lies beyond
-    ``known`` is overwritten by the next, so ``out`` needs room for one row more. ``asked`` is scratch.
+    ``known`` is overwritten by the next, so ``out`` needs room for one row more. ``place`` and ``asked`` are scratch.
     """
+    for j in range(ready):
+        known[order[j]] = tile_known[j // LANES]
+        place[order[j]] = j
     count = 0
-    for i in range(known.size):
+    for i in range(known.size if ready else 0):
         asked[count] = i
         count += known[i] > 0
-    for place in range(count):
-        row = kept[asked[place]]
+    for position in range(count):
+        row = kept[place[asked[position]]]
         for p in range(row.size):
             out[used + p] = row[p]
-        used += known[asked[place]]
+        used += known[asked[position]]
     return used
 
 
@@ -45,10 +49,10 @@ def greedy_chunk(
 ) -> int:  # fmt: skip
     """Slates of pools ``first:last``; returns how many similarities were kept.
 
-    ``out_wrong`` says, per pool, at which place an objective is not finite, or -1. ``matrices`` holds one matrix per pool where
-    ``matrix_starts`` says so, and ``lower`` and ``higher`` then one bound each; else ``matrix`` is the one of all. With ``raw`` all
-    levers but the size are ignored (top-K). ``targets`` begins with candidate ``targets_from``. The last four arrays are scratch
-    for the largest pool.
+    ``out_wrong`` says, per pool, at which place an objective is not finite, or something below 0. ``out_known`` is 0 at first.
+    ``matrices`` holds one matrix per pool where ``matrix_starts`` says so, and ``lower`` and ``higher`` then one bound each; else
+    ``matrix`` is the one of all. With ``raw`` all levers but the size are ignored (top-K). ``targets`` begins with candidate
+    ``targets_from``. The last four arrays are scratch for the largest pool.
     """
     used = 0
     for b in range(first, last):
@@ -64,7 +68,7 @@ def greedy_chunk(
             shown[shown_starts[b - first] : shown_starts[b - first + 1]],
             source, vectors, its_matrix, n if own and kind == MATRIX else stride, ptr, tags, low, high,
             target[b], window, gain, novelty, alpha, lam, mean,
-            places[: 2 * k + n], numbers[: 4 * k + n], kept[:n, :k], spare,
+            places[: 2 * k], numbers[: 4 * k + n], kept[:n, :k], spare,
         )  # fmt: skip
         if out_wrong[b] >= 0:
             continue
@@ -73,8 +77,7 @@ def greedy_chunk(
             for part in range(4):
                 out_numbers[part, s + q] = numbers[part * k + q]
         if out_known.size:
-            known = places[2 * k : 2 * k + n]
-            for i in range(n):
-                out_known[a + i] = known[i]
-            used = pack(known, kept[:n, :k], spare.view(np.int64), out_kept, used)
+            heap, order, _, tile_known = walk_of(spare, n, k)
+            asked = spare[:n].view(np.int64)
+            used = pack(-1 - out_wrong[b], order, tile_known, kept[:n, :k], out_known[a:z], out_kept, used, heap, asked)
     return used

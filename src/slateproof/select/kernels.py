@@ -21,11 +21,14 @@ __all__ = ["LANES", "greedy", "jaccard", "overtakes", "shape", "similarity_group
 compiled = njit(cache=True, nogil=True, _nrt=False)
 """Without Numba's reference counting: the kernels allocate nothing, and counting would take most of their time."""
 
+inlined = njit(cache=True, nogil=True, _nrt=False, forceinline=True)
+"""For what runs many times per step: left to LLVM, the choice fell now this way and now that, a quarter of the time apart."""
+
 NONE, VECTORS, MATRIX, TAGS = range(4)
 """Codes of ``Similarity.kind``."""
 
 
-@compiled
+@inlined
 def overtakes(value: float, rank: int, other: float, other_rank: int) -> bool:
     """Whether ``value`` comes before ``other``: larger objective first, then smaller id."""
     # Bitwise on purpose: no branch to mispredict.
@@ -69,7 +72,7 @@ def jaccard(ptr: Any, tags: Any, a: int, b: int) -> float:
     return common / union if union > 0 else 0.0
 
 
-@compiled
+@inlined
 def similarity_group(
     kind: int, vectors: Any, matrix: Any, stride: int, ptr: Any, tags: Any, lanes: Any, other: int, out: Any
 ) -> None:
@@ -146,7 +149,7 @@ def find_contenders(base: Any, bonus: Any, penalties: Any, first: int, bound: An
     return count
 
 
-@compiled
+@inlined
 def sift_down(heap: Any, bound: Any, rank: Any, size: int, place: int) -> None:
     """Let ``heap[place]`` sink until it comes before its children (larger bound, then smaller id)."""
     item = heap[place]
@@ -161,7 +164,7 @@ def sift_down(heap: Any, bound: Any, rank: Any, size: int, place: int) -> None:
     heap[place] = item
 
 
-@compiled
+@inlined
 def next_tile(heap: Any, left: int, bound: Any, rank: Any, order: Any, upper: Any, ready: int) -> int:
     """Move up to eight candidates, the largest bounds first, from the heap to ``order[ready:]``; return how many.
 
@@ -177,9 +180,14 @@ def next_tile(heap: Any, left: int, bound: Any, rank: Any, order: Any, upper: An
     return taken
 
 
-@compiled
-def update_tile(start: int, end: int, first: int, q: int, chosen: Any, mean: bool, source: Any, tile: Any, kept: Any) -> None:
-    """Bring the penalties of ``order[start:end]`` from the prefix ``chosen[:first]`` up to ``chosen[:q]``."""
+@inlined
+def update_tile(
+    start: int, end: int, first: int, q: int, chosen: Any, mean: bool, source: Any, tile: Any, kept: Any, compact: bool
+) -> None:
+    """Bring the penalties of ``order[start:end]`` from the prefix ``chosen[:first]`` up to ``chosen[:q]``.
+
+    Similarities are kept in the candidate's row, or with ``compact`` in that of its place in ``order``.
+    """
     kind, vectors, matrix, stride, ptr, tags, rows = source
     order, penalty, lanes, fresh = tile
     for lane in range(LANES):
@@ -196,13 +204,14 @@ def update_tile(start: int, end: int, first: int, q: int, chosen: Any, mean: boo
             else:
                 penalty[j] = penalty[j] + similarity if mean else max(penalty[j], similarity)
             if kept.size:
-                kept[order[j], p] = similarity
+                kept[j if compact else order[j], p] = similarity
 
 
-@compiled
+@inlined
 def later_step(
-    q: int, ready: int, contenders: int, rule: Any, chosen: Any, rank: Any, source: Any, columns: Any, tiles: Any, kept: Any
-) -> Any:
+    q: int, ready: int, contenders: int, rule: Any, chosen: Any, rank: Any, source: Any, columns: Any, tiles: Any, kept: Any,
+    compact: bool,
+) -> Any:  # fmt: skip
     """Step q > 0: (places in ``order`` of winner and runner-up or -1, how many are in order); winner -2: an objective overflows.
 
     Candidates stand in tiles of eight, the largest bounds first. A tile is asked only if some bound in it reaches the second
@@ -227,7 +236,8 @@ def later_step(
         for j in range(start, end):
             reach = max(reach, upper[j])
         if reach >= threshold:
-            update_tile(start, end, tile_known[start // LANES], q, chosen, mean, source, (order, penalty, lanes, fresh), kept)
+            tile = (order, penalty, lanes, fresh)
+            update_tile(start, end, tile_known[start // LANES], q, chosen, mean, source, tile, kept, compact)
             tile_known[start // LANES] = q
             for j in range(start, end):
                 if upper[j] == -np.inf:
@@ -244,6 +254,13 @@ def later_step(
             if second >= 0:
                 threshold = upper[second]
         start = end
+
+
+@inlined
+def walk_of(spare: Any, n: int, steps: int) -> Any:
+    """The integer part of the scratch: heap, order, lanes, and per tile of the order to how many chosen items it was compared."""
+    whole = spare[5 * n + steps + LANES :].view(np.int64)
+    return whole[:n], whole[n : 2 * n], whole[2 * n : 2 * n + LANES], whole[2 * n + LANES :]
 
 
 @compiled
@@ -263,23 +280,27 @@ def greedy(
     ``rows`` maps candidates to rows of the similarity source (empty: the identity). Out: ``places`` (chosen K, runners K, known n),
     ``numbers`` (objective and similarity of the chosen, then of the runner-up, K each; shaped n) and ``kept``, (n, K) for the
     similarities or (0, 0) where they are not kept. ``spare`` (7 n + K + n / 8 + 17 words) is scratch: the kernel allocates
-    nothing. Returns -1, or the position whose objective is not finite.
+    nothing. Returns the position whose objective is not finite, or -1 - r, where r candidates were asked for similarities.
+
+    ``places`` may lack its last part: then the r candidates stand in the order of ``walk_of(spare)``, and their similarities
+    in the first r rows of ``kept``, together rather than scattered over the memory of n.
     """
     n = scores.size
-    steps = (places.size - n) // 2
+    steps = (numbers.size - n) // 4
     chosen, runners, known = places[:steps], places[steps : 2 * steps], places[2 * steps :]
     chosen_value, chosen_sim = numbers[:steps], numbers[steps : 2 * steps]
     runner_value, runner_sim = numbers[2 * steps : 3 * steps], numbers[3 * steps : 4 * steps]
     base, bonus, bound = spare[:n], spare[n : 2 * n], spare[2 * n : 3 * n]
     penalty, upper = spare[3 * n : 4 * n], spare[4 * n : 5 * n]
     lows, fresh = spare[5 * n : 5 * n + steps], spare[5 * n + steps : 5 * n + steps + LANES]
-    whole = spare[5 * n + steps + LANES :].view(np.int64)
-    heap, order, lanes, tile_known = whole[:n], whole[n : 2 * n], whole[2 * n : 2 * n + LANES], whole[2 * n + LANES :]
+    heap, order, lanes, tile_known = walk_of(spare, n, steps)
+    compact = known.size == 0
     shaped = numbers[4 * steps :]
     shape(scores, targets, widths, target, window, gain, exploration, shaped)
     mark_novel(rank, shown, novelty, bonus)
     for i in range(n):
         base[i] = (1.0 - diversity) * shaped[i]
+    for i in range(known.size):
         known[i] = 0
     chosen[0], runners[0], chosen_value[0], runner_value[0] = first_step(base, bonus, diversity, rank)
     chosen_sim[0] = runner_sim[0] = 0.0
@@ -295,7 +316,7 @@ def greedy(
     ready = 0
     for q in range(1, steps):
         a, b, ready = later_step(
-            q, ready, contenders, (diversity, mean), chosen, rank, source, (base, bonus, bound), tiles, kept
+            q, ready, contenders, (diversity, mean), chosen, rank, source, (base, bonus, bound), tiles, kept, compact
         )  # fmt: skip
         if a == -2:
             return order[b]
@@ -306,6 +327,7 @@ def greedy(
             runners[q] = order[b]
             runner_value[q], runner_sim[q] = upper[b], (penalty[b] / q if mean else penalty[b])
         upper[a] = -np.inf
-    for j in range(ready):
-        known[order[j]] = tile_known[j // LANES]
-    return -1
+    if not compact:
+        for j in range(ready):
+            known[order[j]] = tile_known[j // LANES]
+    return -1 - ready

@@ -17,7 +17,7 @@ from slateproof.errors import InvalidInput
 from slateproof.learn.registry import LEARNERS
 from slateproof.select import preset
 from slateproof.simulate.calibration import Calibration, calibrate
-from slateproof.simulate.modes import GRADIENTS, MODES, PRIVATE, VARIANTS, Mode, mode
+from slateproof.simulate.modes import GRADIENTS, MODES, VARIANTS, Mode, mode
 from slateproof.simulate.plan import World
 from slateproof.simulate.profiles import PROFILES, profile
 from slateproof.simulate.responses import Core, ResponseModel, response_model
@@ -93,8 +93,8 @@ class ModeSection(_Section):
     def _made(self) -> Mode:
         given = {k: v for k, v in self.model_dump(exclude={"name", "base", "levers", "removed"}).items() if v is not None}
         for field in ("learner", "anchor"):
-            if field in given and given[field] not in (*LEARNERS, PRIVATE):
-                raise InvalidInput(field, f"must be one of {', '.join((*LEARNERS, PRIVATE))}", given[field])
+            if field in given and given[field] not in LEARNERS:
+                raise InvalidInput(field, f"must be one of {', '.join(LEARNERS)}", given[field])
         if self.levers is not None:
             given["levers"] = self.levers.made()
         if self.removed is not None:

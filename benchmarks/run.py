@@ -14,6 +14,7 @@ RUNS = (
     ("benchmarks.select",),
     ("benchmarks.scpo",),
     ("benchmarks.certify",),
+    ("benchmarks.pages",),
     ("benchmarks.audit", "--records", "200000", "--json", "benchmarks/results/audit.json"),
 )
 

@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,10 @@ from pyversity import Strategy, diversify
 import slateproof as sp
 from benchmarks.timing import machine, medians
 from slateproof.certify import certify_batch
+from slateproof.select import target_of
+from slateproof.select.kernels import greedy
 from slateproof.select.lanes import LANES, eight_dots
+from slateproof.select.run import NO_RANKS, scratch
 from slateproof.types import StateBatch
 
 RESULTS = Path(__file__).parent / "results" / "select.json"
@@ -42,7 +46,11 @@ def inputs(n: int, d: int, seed: int = 0) -> dict[str, Any]:
     return {"vectors": vectors, "scores": rng.normal(size=n), "query": sp.unit(rng.normal(size=(1, d)))[0], **facts}
 
 
-def single(n: int, d: int, k: int, *, langchain: bool) -> dict[str, float]:
+QUICK = {"seconds": 0.3, "repeats": 5}
+"""For grids of many cases, LangChain's seconds among them."""
+
+
+def single(n: int, d: int, k: int, *, langchain: bool, **timing: Any) -> dict[str, float]:
     """Seconds per list, one call at a time."""
     data = inputs(n, d)
     ids = np.arange(n)
@@ -58,10 +66,10 @@ def single(n: int, d: int, k: int, *, langchain: bool) -> dict[str, float]:
     }
     if langchain:
         tasks["langchain"] = lambda: maximal_marginal_relevance(data["query"], data["vectors"], lambda_mult=1 - DIVERSITY, k=k)
-    return medians(tasks)
+    return medians(tasks, **timing)
 
 
-def batch(n: int, d: int, k: int, pools: int) -> dict[str, float]:
+def batch(n: int, d: int, k: int, pools: int, **timing: Any) -> dict[str, float]:
     """Seconds per slate of a batch on all cores, with and without the full trace, and with the certificate on top."""
     rng = np.random.default_rng(1)
     catalog = sp.Catalog(np.arange(n), rng.uniform(size=n), vectors=inputs(n, d)["vectors"])
@@ -75,7 +83,7 @@ def batch(n: int, d: int, k: int, pools: int) -> dict[str, float]:
         "batch_one_thread": partial(selector.select_batch, every, levers, states, threads=1),
         "batch_certified": lambda: certify_batch(selector.select_batch(every, levers, states)),
     }
-    seconds = medians(tasks)
+    seconds = medians(tasks, **timing)
     return {name: value if name == "pyversity" else value / pools for name, value in seconds.items()}
 
 
@@ -91,11 +99,12 @@ def evaluations(n: int, d: int, k: int) -> dict[str, float]:
 
 
 def growth() -> list[dict[str, Any]]:
-    """One slate and pyversity over n, K and dimension."""
+    """One slate, a batch, pyversity and LangChain over n, K and dimension."""
     cases = [(n, 48, k) for n in (100, 1_000, 10_000) for k in (5, 8, 10, 20)] + [(1_000, d, 10) for d in (8, 32, 128, 512)]
     rows = []
     for n, d, k in cases:
-        seconds = single(n, d, k, langchain=n == 100)
+        seconds, many = single(n, d, k, langchain=True, **QUICK), batch(n, d, k, max(50, 200_000 // n), **QUICK)
+        seconds |= {name: value for name, value in many.items() if name != "pyversity"}
         rows.append({"n": n, "d": d, "k": k, **{name: 1e6 * value for name, value in seconds.items()}, **evaluations(n, d, k)})
     return rows
 
@@ -174,29 +183,31 @@ def headline() -> list[dict[str, Any]]:
 
 
 def python_share() -> list[dict[str, float]]:
-    """Share of one `select` that is spent outside the kernel: dispatch, allocation, result objects."""
+    """Share of one `select` that is spent around the kernel: checks, allocation, result objects. Both on the same pool."""
     rows = []
     for n, d, k in HEADLINE:
         data = inputs(n, d)
         pool = sp.Pool(np.arange(n), data["scores"], data["targets"], data["widths"], vectors=data["vectors"])
         selector, levers, state = sp.GreedySelector(), sp.Levers(0.1, 0.3, DIVERSITY, k), sp.State()
-        many = sp.PoolBatch.of([pool] * 200)
         seconds = medians(
-            {
-                "select": partial(selector.select, pool, levers, state),
-                "kernel": partial(selector.select_batch, many, levers, state, threads=1, trace=False),
-            }
+            {"select": partial(selector.select, pool, levers, state), "kernel": kernel_call(pool, selector, levers, state)}
         )
-        kernel = seconds["kernel"] / 200
-        rows.append(
-            {
-                "n": n,
-                "select_us": 1e6 * seconds["select"],
-                "kernel_us": 1e6 * kernel,
-                "python_share": 1 - kernel / seconds["select"],
-            }
-        )
+        share = 1 - seconds["kernel"] / seconds["select"]
+        rows.append({"n": n, "select_us": 1e6 * seconds["select"], "kernel_us": 1e6 * seconds["kernel"], "python_share": share})
     return rows
+
+
+def kernel_call(pool: sp.Pool, selector: sp.GreedySelector, levers: sp.Levers, state: sp.State) -> Callable[[], int]:
+    """The compiled kernel alone, on arrays that are ready."""
+    n, k, rule, source = pool.size, levers.size, selector.rule, pool.similarity
+    places, numbers, kept = np.empty(2 * k + n, np.int64), np.empty(4 * k + n), np.empty((n, k))
+    return partial(
+        greedy,
+        pool.scores, pool.targets, pool.widths, pool.rank, pool.rows, NO_RANKS,
+        source.code, source.vectors, source.flat, source.rows, source.tag_ptr, source.tag_ids, source.lower, source.higher,
+        target_of(state, levers), rule.window, rule.target_gain, rule.novelty, levers.exploration, levers.diversity, False,
+        places, numbers, kept, scratch(n, k),
+    )  # fmt: skip
 
 
 @njit

@@ -1,6 +1,7 @@
 """The measured tables of docs/batches.md and docs/scpo.md: ``python -m benchmarks.pages``, part of ``make bench``.
 
-They come from the committed results. Tables stand between marks (``<!-- name -->``, ``<!-- /name -->``); the tests check that pages and results agree.
+They come from the committed results. Tables stand between marks (``<!-- name -->``, ``<!-- /name -->``); the tests check that pages
+and results agree.
 
 Scope: none; presentation of measurements.
 """
@@ -94,7 +95,8 @@ def machine_line(result: dict[str, Any]) -> str:
     versions = found["versions"]
     return (
         f"Measured by `{result['command']}` on {found['cores']} cores ({found['machine']}), "
-        f"load {found['load_before'][0]:g} before the run, Python {found['python']}, NumPy {versions['numpy']}, Numba {versions['numba']}."
+        f"load {found['load_before'][0]:g} before the run, Python {found['python']}, "
+        f"NumPy {versions['numpy']}, Numba {versions['numba']}."
     )
 
 

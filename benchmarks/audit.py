@@ -7,6 +7,9 @@ log. Selecting is timed on the same slates with the same number of threads. ``ra
 records' lists. Peak memory is that of a fresh process that does nothing but verify; ``slateproof verify`` is run in a terminal of
 its own as well, where it must draw its progress bar.
 
+``other_kinds``: small logs of what goes other roads: pools of 50 to 150 candidates with text ids, which have no common shape; pools
+with vectors of their own, whose logged similarities are checked record by record; records with certificates; SCPO.
+
 Wall-clock rates need a quiet machine. ``..._cpu_us`` is processor time per record over all threads, which a busy machine disturbs
 less; ``verify_over_select_cpu`` compares by it.
 """
@@ -30,8 +33,9 @@ import numpy as np
 import pyarrow as pa
 
 from slateproof.audit import AuditLog, verify_log
-from slateproof.select import GreedySelector
-from slateproof.types import Catalog, Levers, State, unit
+from slateproof.certify import certify
+from slateproof.select import GreedySelector, WindowSelector
+from slateproof.types import Catalog, Levers, Pool, State, unit
 from slateproof.types.poolbatch import PoolBatch
 
 CANDIDATES, ITEMS, SIZE, BLOCK = 100, 10_000, 10, 20_000
@@ -96,6 +100,60 @@ def write(folder: Path, records: int) -> dict[str, Any]:
         }
 
 
+def mixed(count: int) -> PoolBatch:
+    """Pools of 50 to 150 items of a catalogue with text ids."""
+    rng = np.random.default_rng(3)
+    names = [f"item {i}" for i in range(ITEMS)]
+    catalog = Catalog(names, rng.random(ITEMS), vectors=unit(rng.normal(size=(ITEMS, 32))))
+    sizes = rng.integers(50, 151, count)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
+    ids = pa.array([names[i] for size in sizes.tolist() for i in rng.choice(ITEMS, size, replace=False).tolist()])
+    columns = {"ids": ids, **{name: pa.array(rng.random(len(ids))) for name in ("scores", "widths")}}
+    return PoolBatch.from_arrow(pa.table({n: pa.ListArray.from_arrays(offsets, v) for n, v in columns.items()}), catalog)
+
+
+def own_vectors(count: int) -> PoolBatch:
+    """Pools of 100 items that no catalogue knows."""
+    rng = np.random.default_rng(4)
+    shape = (CANDIDATES,)
+    return PoolBatch.of(
+        [Pool(range(CANDIDATES), rng.normal(size=shape), rng.random(shape), None, vectors=unit(rng.normal(size=(CANDIDATES, 32))))
+         for _ in range(count)]
+    )  # fmt: skip
+
+
+def other_kinds(folder: Path) -> dict[str, Any]:
+    """Rates of selecting, writing and verifying, per kind of record."""
+    levers, state = Levers(0.1, 0.3, 0.3, SIZE), State(shown=tuple(range(0, 400, 20)))
+    greedy, sets = GreedySelector(), WindowSelector(window=0.9)
+    cases = {
+        "mixed_sizes": (greedy, mixed(10_000), False),
+        "own_vectors": (greedy, own_vectors(1000), False),
+        "certificates": (greedy, pools(1000, 2), True),
+        "scpo": (sets, pools(200, 2), False),
+    }
+    out: dict[str, Any] = {}
+    for name, (selector, batch, certified) in cases.items():
+        selector.select_batch(batch, levers, state)
+        slates, chosen, _ = timed(lambda s=selector, b=batch: s.select_batch(b, levers, state))
+        given = [(slate, certify(slate)) for slate in slates] if certified else []
+        with AuditLog.create(folder / name, key=KEY) as log:
+
+            def store(log: AuditLog = log, slates: Any = slates, given: Any = given) -> None:
+                for slate, certificate in given:
+                    log.append(slate, certificate=certificate)
+                if not given:
+                    log.append_batch(slates)
+                log.commit()
+
+            _, written, _ = timed(store)
+        checked = verify(folder / name)
+        rates = {"select_per_second": chosen, "write_per_second": written}
+        out[name] = {what: round(len(batch) / seconds) for what, seconds in rates.items()}
+        out[name] |= {what: checked[what] for what in ("verify_per_second", "verify_cpu_us")}
+    return out
+
+
 def verify(folder: Path) -> dict[str, Any]:
     """Verify in this process; its rate and peak memory."""
     report, seconds, processor = timed(lambda: verify_log(folder))
@@ -149,6 +207,7 @@ def main() -> None:
         command = [sys.executable, "-m", "benchmarks.audit", "--verify", str(folder)]
         result |= json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         result |= in_a_terminal(folder)
+        result["other_kinds"] = other_kinds(Path(scratch))
     result["verify_over_select_cpu"] = round(result["select_cpu_us"] / result["verify_cpu_us"], 3)
     result["verify_over_select"] = round(result["verify_per_second"] / result["select_per_second"], 3)
     text = json.dumps(result, indent=2)

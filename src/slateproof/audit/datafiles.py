@@ -24,7 +24,7 @@ __all__ = ["BYTES", "PREFIX", "ROWS", "DataFile", "add_action", "gathered", "nei
 ROWS = 4096
 """Rows per row group, and per batch when reading: a few megabytes at 100 candidates."""
 
-BYTES = 64 << 20
+BYTES = 32 << 20
 """About how many bytes of records a row group holds, and a batch when reading, however many records that is."""
 
 PREFIX = "records-"

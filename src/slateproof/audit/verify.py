@@ -66,8 +66,8 @@ def verify_store(
     return _Verification(store, checkpoint, key).run(progress)
 
 
-WORKERS = os.cpu_count() or 1
-"""Batches looked at side by side, each on one thread."""
+WORKERS = min(4, os.cpu_count() or 1)
+"""Batches looked at side by side, each on one thread; every one of them takes its memory."""
 
 
 class _Looked(NamedTuple):

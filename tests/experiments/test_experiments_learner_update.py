@@ -58,7 +58,9 @@ def test_without_the_corpus_nothing_is_compared() -> None:
 @pytest.mark.slow
 def test_adam_hides_the_tier_that_sgd_shows() -> None:
     changes = {"seeds": 10, "quiet_seeds": 10, "depths": (8,), "pools": 4, "candidates": 30, "rounds": 100, "warm": 8}
+    # Standardised scores cannot move farther than 2: a step so small that no tier comes near it.
+    changes |= {"sgd_step": 0.01}
     found = run(learner_update.EXPERIMENT, **changes)
     assert found.summary["tau_adam_locked_over_standard_8"] < 1.3
-    assert found.summary["tau_sgd_locked_over_standard_8"] > 2.0
+    assert found.summary["tau_sgd_locked_over_standard_8"] > 3.0
     assert len(found.rows) == 8

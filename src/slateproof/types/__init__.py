@@ -9,6 +9,7 @@ from slateproof.types.leverbatch import LeverBatch, StateBatch
 from slateproof.types.levers import LeverBounds, Levers
 from slateproof.types.pool import Pool
 from slateproof.types.poolbatch import PoolBatch
+from slateproof.types.row import BadRows
 from slateproof.types.rule import Rule
 from slateproof.types.similarity import Similarity, unit
 from slateproof.types.slate import Slate
@@ -18,6 +19,7 @@ from slateproof.types.steps import SetChoice, Steps
 from slateproof.types.trace import Trace
 
 __all__ = [
+    "BadRows",
     "Catalog",
     "Explanation",
     "LeverBatch",

@@ -33,7 +33,7 @@ def pack(ready: int, order: Any, tile_known: Any, kept: Any, known: Any, out: An
         row = kept[place[asked[position]]]
         for p in range(row.size):
             out[used + p] = row[p]
-        used += known[asked[position]]
+        used += int(known[asked[position]])  # a sum of bytes would be a byte where Numba is switched off
     return used
 
 

@@ -8,7 +8,8 @@ records' lists. Peak memory is that of a fresh process that does nothing but ver
 its own as well, where it must draw its progress bar.
 
 ``other_kinds``: small logs of what goes other roads: pools of 50 to 150 candidates with text ids, which have no common shape; pools
-with vectors of their own, whose logged similarities are checked record by record; records with certificates; SCPO.
+with vectors of their own, of which a log holds the similarities that were asked for; records with certificates and SCPO, which are
+checked record by record.
 
 Wall-clock rates need a quiet machine. ``..._cpu_us`` is processor time per record over all threads, which a busy machine disturbs
 less; ``verify_over_select_cpu`` compares by it.
@@ -128,9 +129,9 @@ def other_kinds(folder: Path) -> dict[str, Any]:
     greedy, sets = GreedySelector(), WindowSelector(window=0.9)
     cases = {
         "mixed_sizes": (greedy, mixed(10_000), False),
-        "own_vectors": (greedy, own_vectors(1000), False),
-        "certificates": (greedy, pools(1000, 2), True),
-        "scpo": (sets, pools(200, 2), False),
+        "own_vectors": (greedy, own_vectors(4000), False),
+        "certificates": (greedy, pools(3000, 2), True),
+        "scpo": (sets, pools(500, 2), False),
     }
     out: dict[str, Any] = {}
     for name, (selector, batch, certified) in cases.items():

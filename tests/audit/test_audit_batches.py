@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from audit_world import KEY, catalogs
 
-from slateproof.audit import AuditLog, verify_log
+from slateproof.audit import AuditLog, LogError, verify_log
 from slateproof.audit import replay as slow_road
 from slateproof.audit.batchreplay import agreeing
 from slateproof.audit.batchrows import Span, is_columnar, rows_of_span
@@ -179,6 +179,99 @@ def test_the_fast_road_never_agrees_with_a_lie(tmp_path: Path, name: str) -> Non
         wrong = str(why)
     assert wrong is not None
     assert not agreed[17]
+
+
+OWN = ("scores", "shaped", "widths", "targets", "margins", "chosen", "runners", "chosen_objective", "runner_similarity",
+       "slate_int", "slate_str", "target", "knowledge", "candidate_int", "candidate_str", "exploration", "diversity", "pool_size",
+       "similarity_known", "similarity_values", "similarity_lower", "similarity_higher", "similarity_kind", "rule_kind",
+       "catalog_digest", "candidate_rows", "shown_int", "size")  # fmt: skip
+
+
+def judged(rows: pa.RecordBatch, shelf: CatalogShelf, row: int) -> str | None:
+    """What the slow road says of a record; None where it agrees."""
+    records = slow_road.Records(rows, shelf)
+    try:
+        return slow_road.difference(records, row, slow_road.select_again(records, row), SCHEMA_VERSION)
+    except (InvalidInput, LogError) as why:
+        return str(why)
+
+
+@pytest.mark.parametrize("own", ["vectors", "similarity", "none"])
+@pytest.mark.parametrize("text", [False, True])
+def test_pools_of_their_own_take_the_fast_road(tmp_path: Path, own: str, text: bool) -> None:
+    """All of them agree; spoil any value of any column, and the fast road says no more than the slow one."""
+    rng = np.random.default_rng(6)
+    ids: list[Any] = [f"q{i}" for i in range(40)] if text else list(range(-20, 20))
+    pools = PoolBatch.from_arrow(table(rng, ids, 40, own, True))
+    levers, states = inputs(rng, 40)
+    slates = GreedySelector().select_batch(pools, levers, states)
+    shelf = CatalogShelf(Folder(tmp_path))
+    rows = rows_of_span(Span(slates, 0, 40, [None] * 40, [None] * 40), CONTEXT)
+    assert agreeing(rows, shelf, SCHEMA_VERSION).all()
+    told = 0
+    for name in OWN:
+        column = rows.column(name)
+        for row in (3, 17, 29):
+            for change in range(4):
+                values = column.to_pylist()
+                values[row] = spoil(values[row], change, column.type)
+                if repr(values[row]) == repr(column[row].as_py()):
+                    continue
+                spoiled = rows.set_column(rows.schema.get_field_index(name), name, pa.array(values, column.type))
+                agreed = agreeing(spoiled, shelf, SCHEMA_VERSION)
+                wrong = judged(spoiled, shelf, row)
+                assert wrong is None or not agreed[row], (name, row, change, wrong)
+                told += wrong is not None
+    assert told > 80
+
+
+def spoil(value: Any, change: int, kind: pa.DataType) -> Any:
+    """Another value of the same type, in one of four ways."""
+    if not pa.types.is_list(kind):
+        if change == 0:
+            return None
+        if isinstance(value, str) or pa.types.is_string(kind):
+            return ["x", "matrix", "window", "none"][change]
+        if isinstance(value, int):
+            return value + change - 2
+        return None if value is None else [0.0, float(np.nextafter(value, 9.0)), -value][change - 1]
+    if not value:
+        return [None, [1 if pa.types.is_integer(kind.value_type) else "a" if pa.types.is_string(kind.value_type) else 0.5]][
+            change % 2
+        ]
+    listed, place = list(value), len(value) // 2
+    if change == 0:
+        return None
+    if change == 1:
+        return listed[:-1]
+    if change == 2:
+        return [*listed[:place], *reversed(listed[place:])]
+    one = listed[place]
+    listed[place] = one + "x" if isinstance(one, str) else one + 1 if isinstance(one, int) else float(np.nextafter(one, -9.0))
+    return listed
+
+
+def test_unlogged_similarities_that_matter_are_not_guessed(tmp_path: Path) -> None:
+    """With any logged value taken away the fast road agrees only where the slow one does, too."""
+    rng = np.random.default_rng(7)
+    pools = PoolBatch.from_arrow(table(rng, list(range(-20, 20)), 60, "similarity", True))
+    levers = [Levers(0.1, 0.2, 0.6, 4)] * 60
+    slates = GreedySelector().select_batch(pools, levers, State())
+    rows = rows_of_span(Span(slates, 0, 60, [None] * 60, [None] * 60), CONTEXT)
+    shelf = CatalogShelf(Folder(tmp_path))
+    known, values = (rows.column(f"similarity_{name}").to_pylist() for name in ("known", "values"))
+    for row in range(60):
+        place = int(rng.choice(np.flatnonzero(known[row])))
+        del values[row][sum(known[row][: place + 1]) - 1]
+        known[row][place] -= 1
+    spoiled = rows
+    for name, column in (("similarity_known", known), ("similarity_values", values)):
+        kind = rows.column(name).type
+        spoiled = spoiled.set_column(rows.schema.get_field_index(name), name, pa.array(column, kind))
+    agreed = agreeing(spoiled, shelf, SCHEMA_VERSION)
+    wrong = [judged(spoiled, shelf, row) for row in range(60)]
+    assert [said is None for said in wrong] == agreed.tolist()
+    assert 0 < sum(agreed) < 60
 
 
 def test_memory_bound_splits_a_batch_into_commits(tmp_path: Path) -> None:

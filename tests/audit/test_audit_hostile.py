@@ -7,11 +7,15 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from audit_world import slates
 
 from slateproof.audit import AuditLog, LogError, diff, show
+from slateproof.audit.batchreplay import agreeing
+from slateproof.audit.records import Records
+from slateproof.audit.replay import difference, select_again
 from slateproof.audit.rows import Entry, rows_of
 from slateproof.audit.schema import COLUMNS, Column
 from slateproof.select import TopKSelector
@@ -72,6 +76,13 @@ def test_nonsense_is_reported_and_breaks_nothing(tmp_path: Path, seed: int) -> N
         report = log.verify()
         assert sum(report.counts.values()) == len(report.problems) < 100
         found = {problem.index for problem in report.problems}
+        (batch,) = log.store.batches()
+        alike = np.flatnonzero(agreeing(batch, log.catalogs, log.header.schema_version)).tolist()
+        assert alike
+        assert not set(alike) & {problem.index for problem in report.problems if problem.kind in ("inputs", "replay")}
+        records = Records(batch, log.catalogs)
+        for row in alike:
+            assert difference(records, row, select_again(records, row), log.header.schema_version) is None, (row, touched[row])
         lies = [row for row, column in enumerate(touched) if column is not None and column.name in OUTCOME]
         assert len(lies) > 10
         assert set(lies) <= found, [(row, touched[row]) for row in lies if row not in found]

@@ -8,6 +8,7 @@ Scope: stability only.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -18,6 +19,7 @@ import pyarrow as pa
 from slateproof.audit.catalogs import CatalogShelf
 from slateproof.audit.errors import LogUnreadable
 from slateproof.audit.idlists import encode_flat
+from slateproof.audit.ownpools import flat, handfuls, own_pools, same_ids
 from slateproof.audit.records import Records, holding
 from slateproof.audit.shaping import shaped_scores
 from slateproof.errors import InvalidInput
@@ -34,13 +36,13 @@ __all__ = ["agreeing"]
 
 _RULE = ("rule_kind", "target_gain", "window", "novelty", "dissimilarity", "node_budget")
 _ALIKE = (*_RULE, "tie_rule", "catalog_digest", "similarity_kind")
-_FULL = ("candidate_rows", "scores", "shaped", "chosen", "runners", "margins")
+_FULL = ("scores", "shaped", "chosen", "runners", "margins")
 _STEPS = ("chosen_objective", "runner_objective", "chosen_similarity", "runner_similarity")
 _STATES = ("knowledge", "engagement", "uncertainty")
 _LEVERS = ("target_shift", "exploration", "diversity")
-_EMPTY = ("certified_margin", "certified_radius", "candidate_int", "candidate_str", "targets", "similarity_lower",
-    "similarity_higher", "similarity_known", "similarity_values", "similarity_table",
-    "set_window", "set_nodes", "set_bound", "set_proved")  # fmt: skip
+_EMPTY = ("certified_margin", "certified_radius", "similarity_table", "set_window", "set_nodes", "set_bound", "set_proved")
+_LOGGED = ("similarity_lower", "similarity_higher", "similarity_known", "similarity_values")
+_IDS = ("candidate_int", "candidate_str")
 
 
 def agreeing(batch: pa.RecordBatch, shelf: CatalogShelf, version: int) -> Any:
@@ -60,22 +62,44 @@ def agreeing(batch: pa.RecordBatch, shelf: CatalogShelf, version: int) -> Any:
     return out
 
 
+def _there(batch: pa.RecordBatch, names: Iterable[str]) -> Any:
+    """Per record, whether all of these columns have a value."""
+    out = np.ones(len(batch), bool)
+    for name in names:
+        out &= batch.column(name).is_valid().to_numpy(zero_copy_only=False)
+    return out
+
+
+def _empty(batch: pa.RecordBatch, names: Iterable[str]) -> Any:
+    """Per record, whether none of these columns holds anything."""
+    out = np.ones(len(batch), bool)
+    for name in names:
+        out &= ~holding(batch, name)
+    return out
+
+
 def _groups(batch: pa.RecordBatch) -> list[Any]:
-    """Records that can go together: greedy or top-K from one catalogue, under one rule, with or without widths."""
-    able = np.ones(len(batch), bool)
-    for name in (*_FULL, *_STEPS, "catalog_digest", "size", "target", *_STATES, *_LEVERS):
-        able &= batch.column(name).is_valid().to_numpy(zero_copy_only=False)
-    for name in _EMPTY:
-        able &= ~holding(batch, name)
+    """Records that can go together: greedy or top-K under one rule, from one catalogue or from pools of their own, of one form."""
+    able = _there(batch, (*_FULL, *_STEPS, "size", "target", *_STATES, *_LEVERS)) & _empty(batch, _EMPTY)
+    by_lookup = _there(batch, ("catalog_digest", "candidate_rows")) & _empty(batch, (*_IDS, "targets", *_LOGGED))
+    own = _there(batch, ("targets",)) & _empty(batch, ("catalog_digest", "candidate_rows"))
+    own &= (_there(batch, _IDS[:1]) & _empty(batch, _IDS[1:])) | (_there(batch, _IDS[1:]) & _empty(batch, _IDS[:1]))
+    own &= _there(batch, _LOGGED) | _empty(batch, _LOGGED)
     codes = [_codes(batch.column(name)) for name in _ALIKE]
-    table = np.column_stack([able, batch.column("widths").is_valid().to_numpy(zero_copy_only=False), *codes])
+    forms = [_there(batch, (name,)) for name in ("widths", "candidate_int", "similarity_known")]
+    table = np.column_stack([able & (by_lookup | own), *forms, *codes])
     if (table == table[0]).all():
         groups = [np.arange(len(batch))]
     else:
         kind = np.unique(table, axis=0, return_inverse=True)[1].reshape(-1)
         groups = [np.flatnonzero(kind == number) for number in range(int(kind.max()) + 1)]
-    names = ("rule_kind", "tie_rule", "similarity_kind")
-    return [rows for rows in groups if able[rows[0]] and _taken(*(batch.column(name)[rows[0]].as_py() for name in names))]
+    sizes = np.asarray(batch.column("scores").value_lengths().fill_null(0))
+    taken: list[Any] = []
+    for rows in groups:
+        first = rows[0]
+        if able[first] and (by_lookup | own)[first] and _taken(batch, first):
+            taken += handfuls(rows, sizes[rows]) if own[first] else [rows]
+    return taken
 
 
 def _codes(column: pa.Array) -> Any:
@@ -83,30 +107,36 @@ def _codes(column: pa.Array) -> Any:
     return column.dictionary_encode("encode").indices.to_numpy(zero_copy_only=False)
 
 
-def _taken(rule: str | None, tie: str | None, similarities: str | None) -> bool:
-    return rule in ("greedy", "top-k") and tie == TIE_RULE and similarities == "catalog"
+def _taken(batch: pa.RecordBatch, row: int) -> bool:
+    """Whether there is a kernel for records like this one."""
+    names = ("rule_kind", "tie_rule", "dissimilarity", "similarity_kind", "catalog_digest")
+    rule, tie, dissimilarity, kind, digest = (batch.column(name)[row].as_py() for name in names)
+    if rule not in ("greedy", "top-k") or tie != TIE_RULE or (kind == "catalog") != (digest is not None):
+        return False
+    logged = batch.column("similarity_known")[row].is_valid
+    if kind in ("catalog", "none"):
+        return not logged
+    # A mean over values that are partly bounds is another bound than the slow road's.
+    return kind in ("vectors", "matrix", "tags") and dissimilarity == "max" and logged
 
 
 def _agreeing(part: pa.RecordBatch, shelf: CatalogShelf) -> Any:
     records = Records(part, shelf)
     rule = Rule(*(records.value(name, 0) for name in _RULE))
-    catalog = shelf.get(records.value("catalog_digest", 0))
-    pools, levers, states = _pools(part, catalog), _levers(part), _states(records)
+    digest = records.value("catalog_digest", 0)
+    catalog = None if digest is None else shelf.get(digest)
+    pools, settled = own_pools(part) if catalog is None else (_pools(part, catalog), True)
     # Batches are checked side by side, so each of them keeps to its thread.
-    slates = selector_of(rule).select_batch(pools, levers, states, trace=False, threads=1)
-    return _same_steps(part, slates) & _same_columns(part, slates) & _same_ids(part, slates, catalog, shelf)
-
-
-def _flat(part: pa.RecordBatch, name: str) -> tuple[Any, Any]:
-    """(values, offsets from 0) of a list column without nulls."""
-    column = part.column(name)
-    offsets = column.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
-    return column.values.to_numpy(zero_copy_only=False)[offsets[0] : offsets[-1]], offsets - offsets[0]
+    slates = selector_of(rule).select_batch(pools, _levers(part), _states(records), trace=False, threads=1)
+    lengths = np.diff(slates.starts)
+    chosen = np.repeat(slates.pools.offsets[:-1], lengths) + slates.chosen
+    named = _same_ids(part, slates, chosen, catalog, shelf) if catalog else same_ids(part, pools, chosen, slates.starts)
+    return _same_steps(part, slates) & _same_columns(part, slates) & named & settled
 
 
 def _pools(part: pa.RecordBatch, catalog: Catalog) -> PoolBatch:
     """The pools as logged; refuses anything that a pool would refuse."""
-    rows, offsets = _flat(part, "candidate_rows")
+    rows, offsets = flat(part, "candidate_rows")
     rows = rows.astype(np.int64)
     sizes = np.diff(offsets)
     rising = np.diff(rows) > 0
@@ -116,7 +146,7 @@ def _pools(part: pa.RecordBatch, catalog: Catalog) -> PoolBatch:
     columns: dict[str, Any] = {"scores": None, "widths": None}
     for name in columns:
         if part.column(name).null_count == 0:
-            values, ends = _flat(part, name)
+            values, ends = flat(part, name)
             if not np.array_equal(ends, offsets) or not np.isfinite(values).all():
                 raise InvalidInput(name, "must be finite, one per candidate")
             columns[name] = values
@@ -170,7 +200,7 @@ def _shown(records: Records) -> tuple[tuple[Any, ...], ...]:
     ints, strings, places = (records.batch.column(name) for name in names)
     if ints.null_count or strings.null_count < len(strings) or places.null_count < len(places):
         return tuple([records.ids("shown", row) for row in range(len(records))])
-    values, offsets = _flat(records.batch, "shown_int")
+    values, offsets = flat(records.batch, "shown_int")
     size = int(offsets[1])
     if (np.diff(offsets) == size).all() and (values.reshape(len(records), size) == values[:size]).all():
         return (tuple(values[:size].tolist()),)
@@ -191,7 +221,7 @@ def _same_steps(part: pa.RecordBatch, slates: SlateBatch) -> Any:
     """Chosen, runner-ups, objectives, similarities and margins; a replayed pool stands in id order."""
     good = np.ones(len(part), bool)
     for name in ("chosen", "runners", "margins", *_STEPS):
-        logged, offsets = _flat(part, name)
+        logged, offsets = flat(part, name)
         if not np.array_equal(offsets, slates.starts):
             raise InvalidInput(name, "must have one value per step")
         found = getattr(slates, name)
@@ -202,7 +232,7 @@ def _same_steps(part: pa.RecordBatch, slates: SlateBatch) -> Any:
 
 def _same_columns(part: pa.RecordBatch, slates: SlateBatch) -> Any:
     """Shaped scores and target values."""
-    logged, offsets = _flat(part, "shaped")
+    logged, offsets = flat(part, "shaped")
     if not np.array_equal(offsets, slates.pools.offsets):
         raise InvalidInput("shaped", "must have one value per candidate")
     pools = slates.pools
@@ -213,17 +243,16 @@ def _same_columns(part: pa.RecordBatch, slates: SlateBatch) -> Any:
 
 def _same_sizes(part: pa.RecordBatch) -> Any:
     """The pool size that stands beside the slate."""
-    sizes = part.column("candidate_rows").value_lengths().to_numpy(zero_copy_only=False)
+    sizes = part.column("scores").value_lengths().to_numpy(zero_copy_only=False)
     return part.column("pool_size").fill_null(-1).to_numpy(zero_copy_only=False) == sizes
 
 
-def _same_ids(part: pa.RecordBatch, slates: SlateBatch, catalog: Catalog, shelf: CatalogShelf) -> Any:
+def _same_ids(part: pa.RecordBatch, slates: SlateBatch, chosen: Any, catalog: Catalog, shelf: CatalogShelf) -> Any:
     """The ids that stand in the log for readers."""
-    lengths = np.diff(slates.starts)
-    rows = slates.pools.rows[np.repeat(slates.pools.offsets[:-1], lengths) + slates.chosen]
+    lengths, rows = np.diff(slates.starts), slates.pools.rows[chosen]
     integers = shelf.integers(catalog)
     if integers is not None and part.column("slate_int").null_count == 0:
-        logged, offsets = _flat(part, "slate_int")
+        logged, offsets = flat(part, "slate_int")
         alone = not (holding(part, "slate_str").any() or holding(part, "slate_at").any())
         if alone and np.array_equal(offsets, slates.starts):
             return _per_record(logged == integers[rows], offsets)

@@ -39,6 +39,7 @@ class CatalogShelf:
         self._folder = folder
         self._known: dict[str, Catalog] = {}
         self._stored: set[str] = set()
+        self._newest = ""
         self._integers: tuple[str, Ints | None] = ("", None)
         self._guard = threading.Lock()
 
@@ -81,6 +82,7 @@ class CatalogShelf:
     def _keep(self, catalog: Catalog) -> None:
         """Keep a catalogue in memory, and let go of those that were not asked for the longest while they take too much."""
         with self._guard:
+            self._newest = catalog.digest
             self._known.pop(catalog.digest, None)
             self._known[catalog.digest] = catalog
             room = sum(map(_bytes_of, self._known.values()))
@@ -92,6 +94,8 @@ class CatalogShelf:
     def get(self, digest: str) -> Catalog:
         """The catalogue with this digest; refuses a file that is missing, damaged or holds other facts."""
         catalog = self._known.get(digest)
+        if catalog is not None and digest == self._newest:
+            return catalog
         if catalog is None:
             path = _path(digest)
             try:

@@ -1,12 +1,16 @@
 """Private training of the two-tower: what it costs in loss and AUC, and how fast a step is beside Opacus.
 
     python -m benchmarks.dp_training utility --data ../shared/data
-    python -m benchmarks.dp_training speed --peer PYTHON        (see `dp_speed`)
+    python -m benchmarks.dp_training clip --data ../shared/data      (``clip_only`` alone, into the same results)
+    python -m benchmarks.dp_training speed --peer PYTHON             (see `dp_speed`)
 
-``utility`` trains on the rounds of OULAD's training users and measures on all rounds of its test users, without any update: mean
-loss every 50 steps, AUC at the end; for ε in {1, 3, 8, none}, both kinds of side inputs, three seeds. "none" is the same code
-with noise and clipping off. d(i) counts training users only. Settings were chosen on a synthetic corpus of the same size, so that
-nothing of OULAD entered the choice.
+``utility`` trains on the rounds of OULAD's training users (as the learner draws them: ``dp_records.parts``) and measures on all
+rounds of its test users, without any update: mean loss every 50 steps, AUC at the end; for ε in {1, 3, 8, none}, both kinds of side
+inputs, three seeds. "none" is the same code with noise and clipping off. ``clip_only`` keeps the clip and has next to no noise
+(multiplier .001), to tell what the clip costs from what the noise costs. ``constant`` is the loss of one chance for all rows, the
+share of positives among training users. d(i) counts training users only. Settings were chosen on a synthetic corpus of the same
+size, so that nothing of OULAD entered the choice. Seeds are public here, so that the run can be repeated: every ε is that of the
+same training with a secret seed.
 
 Results go to ``benchmarks/results/dp_utility.json`` and ``dp_speed.json``.
 
@@ -26,39 +30,48 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from benchmarks.dp_speed import speed
 from slateproof import corpora
 from slateproof.cli.timing import machine
 from slateproof.corpora import Corpus
 from slateproof.learn.dp_config import SIDE_INPUTS, Private
+from slateproof.learn.dp_records import facts_for, parts
 from slateproof.learn.dp_train import PrivateTwoTower
-from slateproof.learn.features import training_difficulty
 from slateproof.learn.metrics import auc_statistic
 from slateproof.learn.modelfile import package_versions
 from slateproof.learn.two_tower_data import Log, gather, log_of, neutral, on_device
-from slateproof.learn.two_tower_model import Facts, Towers, facts_of, logits
+from slateproof.learn.two_tower_model import Facts, Towers, logits
 
 RESULTS = Path(__file__).parent / "results"
 DELTA, BATCH, STEPS, EVERY = 1e-5, 512, 1000, 50
 EPSILONS: tuple[float | None, ...] = (1.0, 3.0, 8.0, None)
 PRIVATE = Private(clip=0.3, learning_rate=2.0)
 PLAIN = replace(PRIVATE, noise_multiplier=None, learning_rate=0.4)
+NEXT_TO_NOTHING = replace(PRIVATE, noise_multiplier=1e-3)
+PACKAGES = ("jax", "jaxlib", "equinox", "optax", "jax-privacy", "dp-accounting")
 
 
-def utility(data: Path, seeds: list[int]) -> Iterator[dict[str, Any]]:
+def utility(corpus: Corpus, seeds: list[int]) -> Iterator[dict[str, Any]]:
     """One row per kind of side inputs, epsilon and seed."""
-    corpus = corpora.load("oulad", data)
-    corpus = replace(corpus, items=replace(corpus.items, difficulty=training_difficulty(corpus)))
     for side in SIDE_INPUTS:
         for epsilon in EPSILONS:
             for seed in seeds:
-                yield trained(corpus, side, epsilon, seed)
+                yield trained(corpus, side, PLAIN if epsilon is None else PRIVATE, epsilon, seed)
 
 
-def trained(corpus: Corpus, side: str, epsilon: float | None, seed: int) -> dict[str, Any]:
+def constant(corpus: Corpus) -> dict[str, float]:
+    """One chance for all rows: the share of positives among training users, and its loss on the rows of the test users."""
+    part = parts(corpus)[corpus.user]
+    share, tested = float(corpus.positive[part == 0].mean()), float(corpus.positive[part == 2].mean())
+    loss = -tested * np.log(share) - (1.0 - tested) * np.log(1.0 - share)
+    return {"positive_train": share, "positive_test": tested, "loss": float(loss)}
+
+
+def trained(corpus: Corpus, side: str, how: Private, epsilon: float | None, seed: int) -> dict[str, Any]:
     """Train once; the loss curve, the AUC, and what the ledger says."""
-    how = replace(PLAIN if epsilon is None else PRIVATE, side_inputs=side)
+    how = replace(how, side_inputs=side)
     learner = PrivateTwoTower(private=how, steps=STEPS)
     run = learner.start(corpus, seed)
     learner = replace(learner, sampling_rate=BATCH / run.population)
@@ -74,12 +87,12 @@ def trained(corpus: Corpus, side: str, epsilon: float | None, seed: int) -> dict
     return {
         "corpus": corpus.label, "side_inputs": side, "epsilon_target": epsilon, "seed": seed,
         "epsilon": run.ledger.epsilon(DELTA) if epsilon is not None else None, "delta": DELTA,
-        "non_private": run.ledger.non_private,
+        "non_private": run.ledger.non_private, "conditions": list(run.ledger.conditions),
         "noise_multiplier": learner.private.noise_multiplier, "clip": how.clip, "learning_rate": how.learning_rate,
         "population": run.population, "sampling_rate": learner.sampling_rate, "steps": run.steps,
         "test_rounds": held_out.rounds, "auc": held_out.auc(run.model),
         "auc_at_start": held_out.auc(learner.start(corpus, seed).model),
-        "curve": curve, "cpu_seconds": round(time.process_time() - start, 1),
+        **held_out.level(run.model), "curve": curve, "cpu_seconds": round(time.process_time() - start, 1),
     }  # fmt: skip
 
 
@@ -87,9 +100,9 @@ class Test:
     """All rounds of the test users, under the side inputs of the training."""
 
     def __init__(self, corpus: Corpus, side: str) -> None:
-        log = log_of(corpus, corpus.split().part == 2, PRIVATE.rows_per_round)
+        log = log_of(corpus, parts(corpus) == 2, PRIVATE.rows_per_round)
         self.rounds = int(log.first.size)
-        self._facts, self._log, self._side = facts_of(corpus, fixed=side == "fixed"), on_device(log), side
+        self._facts, self._log, self._side = facts_for(corpus, replace(PRIVATE, side_inputs=side)), on_device(log), side
         index = np.arange(-(-self.rounds // 2048) * 2048)
         self._parts = jnp.asarray(np.where(index < self.rounds, index, -1).reshape(-1, 2048), jnp.int32)
 
@@ -102,6 +115,15 @@ class Test:
         """Mean binary cross-entropy of a row."""
         labels, scores = self._scored(model)
         return float((np.logaddexp(0.0, scores) - labels * scores).mean())
+
+    def level(self, model: Towers) -> dict[str, float]:
+        """Mean probability and share of positive rows; the constant that helps every logit best, and the loss with it."""
+        labels, scores = self._scored(model)
+        best = minimize_scalar(
+            lambda shift: (np.logaddexp(0.0, scores + shift) - labels * (scores + shift)).mean(), bounds=(-10.0, 10.0)
+        )
+        chance = float((1.0 / (1.0 + np.exp(-scores))).mean())
+        return {"mean_chance": chance, "positive": float(labels.mean()), "shift": float(best.x), "loss_shifted": float(best.fun)}
 
     def auc(self, model: Towers) -> float:
         """Pooled over all rows."""
@@ -140,18 +162,29 @@ def main() -> None:
     """Run one of the two, and write its JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="what", required=True)
-    one = commands.add_parser("utility")
-    one.add_argument("--data", type=Path, required=True)
-    one.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    for name in ("utility", "clip"):
+        one = commands.add_parser(name)
+        one.add_argument("--data", type=Path, required=True)
+        one.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     two = commands.add_parser("speed")
     two.add_argument("--peer", required=True, help="an interpreter with torch==2.13.0, opacus and numpy")
     given = parser.parse_args()
-    facts = {"command": "python -m benchmarks.dp_training " + given.what, "machine": machine(), "versions": package_versions()}
+    facts = {
+        "command": "python -m benchmarks.dp_training " + given.what,
+        "machine": machine(),
+        "versions": package_versions(*PACKAGES),
+    }
     if given.what == "speed":
         _write("dp_speed.json", {**facts, "command": facts["command"] + " --peer PYTHON", **speed(given.peer)})
         return
-    rows: list[dict[str, Any]] = []
-    for row in utility(given.data, given.seeds):
+    corpus, rows = corpora.load("oulad", given.data), []
+    facts |= {"constant": constant(corpus)}
+    facts |= {"clip_only": [trained(corpus, side, NEXT_TO_NOTHING, None, given.seeds[0]) for side in SIDE_INPUTS]}
+    if given.what == "clip":
+        held = json.loads((RESULTS / "dp_utility.json").read_text(encoding="utf-8"))
+        _write("dp_utility.json", {**held, **{key: facts[key] for key in ("constant", "clip_only")}})
+        return
+    for row in utility(corpus, given.seeds):
         rows.append(row)
         print(f"{row['side_inputs']:12s} ε {row['epsilon_target']} seed {row['seed']}: AUC {row['auc']:.4f}", flush=True)
         _write("dp_utility.json", {**facts, "summary": summary(rows), "rows": rows})

@@ -85,6 +85,17 @@ def test_check_says_whether_the_counts_are_those_stated(
     assert "no source states its counts" in capsys.readouterr().out
 
 
+def test_a_setting_changes_the_corpus_and_shows(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    movielens(here / "data")
+    assert run(monkeypatch, "data", "describe", "ml-25m", "--set", "like_at=2.5", "--set", "min_user=2") == 0
+    out = capsys.readouterr().out
+    assert "positive rule            rating >= 2.5" in out
+    assert "at least 2 rows per user and 1 per item" in out
+    assert run(monkeypatch, "data", "check", "ml-25m", "--set", "like_at=2.5") == 1
+
+
 def test_describe_prints_rules_filters_and_digest(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -104,6 +115,9 @@ def test_describe_prints_rules_filters_and_digest(
         (("data", "check", "oulad"), "data: oulad is read from a data folder: name it (--data, or SLATEPROOF_DATA)"),
         (("data", "check", "oulad", "--data", "."), "for oulad; `slateproof data fetch oulad` gets it (got '.')"),
         (("data", "describe", "assistments-2009", "--data", "."), "nobody's address is known to fetch it from"),
+        (("data", "check", "oulad", "--set", "like_at=3"), "like_at: is no setting of oulad, which has pass_mark, difficulty, "),
+        (("data", "describe", "oulad", "--set", "pass_mark=forty"), "pass_mark: must be a number (got 'forty')"),
+        (("data", "describe", "away.toml", "--set", "min_user=3"), "settings: of a table stand in its .toml file"),
         (("data", "list", "--data", "away"), "data: is not a folder (got 'away')"),
         (("data", "fetch", "nothing"), "corpus: must be"),
         (("data", "fetch", "synthetic-demo", "--yes"), "has no publisher's address to fetch from"),
@@ -179,6 +193,21 @@ def test_a_saved_table_is_a_corpus_to_name(here: Path, monkeypatch: pytest.Monke
     assert run(monkeypatch, "data", "check", "kept/mine.toml") == 0
     assert "nothing to check against" in capsys.readouterr().out
     assert corpora.load("kept/mine.toml").items.tags(0) == ("decimals", "fractions")
+
+
+def test_vectors_and_terms_of_a_table_are_kept(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = ({"learner": u, "exercise": e, "right": 1, "place": v} for u in "abc" for e, v in (("e1", [3, 4]), ("e2", [0, 1])))
+    Path("v.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ("--vectors", "place", "--licence", "CC0", "--save", "v.toml")
+    assert run(monkeypatch, "data", "load", "v.jsonl", *COLUMNS, *words) == 0
+    assert run(monkeypatch, "data", "describe", "v.toml") == 0
+    out = capsys.readouterr().out
+    assert out.count("licence                  CC0") == out.count("vectors                  2 numbers per item") == 2
+    vectors = corpora.load("v.toml").items.vectors
+    assert vectors is not None
+    assert vectors.tolist() == [[0.6, 0.8], [0.0, 1.0]]
 
 
 @pytest.mark.parametrize(

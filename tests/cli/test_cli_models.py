@@ -86,6 +86,26 @@ def test_a_rerun_writes_the_same_bytes(here: Path, monkeypatch: pytest.MonkeyPat
     assert Path("one").read_bytes() != Path("two").read_bytes()
 
 
+def test_settings_of_corpus_and_learner(here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    small = ("--set", "users=40", "--set", "items=30", "--set", "per_user=20")
+    words = ("train", "synthetic-education", *small, "--learner", "bkt", "--learner-set", "slip=0.05", "--out", "m")
+    assert run(monkeypatch, *words) == 0
+    said = capsys.readouterr()
+    assert "settings: slip=0.05" in said.out
+    assert said.err == "training bkt on synthetic-education (synthetic): 800 interactions\n"
+    held = modelfile.read("m")
+    assert held.config["slip"] == 0.05
+    corpus = corpora.synthetic_education(users=40, items=30, per_user=20.0)
+    assert held.corpus_digest == corpus.digest
+    Path("p.jsonl").write_text(json.dumps({"ids": corpus.items.ids[:4].tolist()}) + "\n")
+    words = ("score", "m", "p.jsonl", "--out", "s.jsonl", "--corpus", "synthetic-education")
+    assert run(monkeypatch, *words, *small) == 0
+    assert run(monkeypatch, *words) == 2  # the corpus of other settings is another corpus
+    assert run(monkeypatch, "data", "describe", "synthetic-education", *small) == 0
+    assert "interactions             800" in capsys.readouterr().out
+    assert run(monkeypatch, "data", "check", "synthetic-education", *small) == 0
+
+
 def test_a_table_of_ones_own_is_trained_on(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [f"{u},{i},{(u + i) % 3 % 2}" for u in range(20) for i in range(6)]
     Path("answers.csv").write_text("who,what,right\n" + "\n".join(rows) + "\n")
@@ -106,6 +126,15 @@ def test_a_table_of_ones_own_is_trained_on(here: Path, monkeypatch: pytest.Monke
         (("train", "synthetic-demo", "--learner", "linucb", "--out", "."), "out: must be a file, not a folder"),
         (("train", "synthetic-demo", "--learner", "linucb", "--out", "made.model/m"), "out: cannot be written"),
         (("train", "synthetic-demo", "--learner", "linucb", "--out", "m", "--seed", "-1"), "seed: must be a whole number"),
+        (
+            ("train", "synthetic-demo", "--learner", "bkt", "--out", "m", "--learner-set", "slipp=1"),
+            "slipp: is no setting of bkt, ",
+        ),
+        (
+            ("train", "synthetic-demo", "--learner", "bkt", "--out", "m", "--set", "users=3"),
+            "users: is no setting of synthetic-demo",
+        ),
+        (("score", "made.model", "nulls.jsonl"), "ids: must not hold a null (at 1)"),
         (("score", "made.model", "pools.parquet", "--seed", "-1"), "seed: must be a whole number"),
         (("score", "away", "pools.parquet"), "model: cannot be read"),
         (("score", "pools.parquet", "pools.parquet"), "model: is damaged, truncated or no model file"),
@@ -124,6 +153,7 @@ def test_refusals_are_one_line_and_exit_code_2(
     Path("cut.model").write_bytes(made[:-200])
     pq.write_table(pa.table({"ids": [["e001"]], "user": ["nobody"]}), "stranger.parquet")
     spoiled(ids=[["e001", "e002"], ["e003", "e999"]])
+    Path("nulls.jsonl").write_text('{"ids": ["e001"]}\n{"ids": ["e001", null]}\n')
     ours = modelfile.FORMAT
     monkeypatch.setattr(modelfile, "FORMAT", 0)
     learn.learner("linucb").fit(CORPUS).save(Path("old.model"))

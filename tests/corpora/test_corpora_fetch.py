@@ -270,7 +270,11 @@ def test_the_listing_says_what_is_here_and_what_is_pinned(site: Site, oulad: Ent
     assert rows["ml-25m"]["state"] == "missing"
     assert rows["ml-25m"]["missing"] == ["ml-25m/ratings.csv", "ml-25m/movies.csv"]
     assert rows["synthetic-demo"]["state"] == "generated"
-    assert {name: row["pin"] for name, row in rows.items()} == {n: "unpinned" if e.archives else "-" for n, e in CORPORA.items()}
+    pins = dict.fromkeys(("ml-25m", "ml-1m"), "pinned")  # GroupLens publishes an md5 beside each archive
+    assert {name: row["pin"] for name, row in rows.items()} == {
+        n: pins.get(n, "unpinned") if e.archives else "-" for n, e in CORPORA.items()
+    }
+    assert all(a.checksum is not None and len(a.checksum) == len("md5:") + 32 for n in pins for a in CORPORA[n].archives)
     pinned = dataclasses.replace(oulad, archives=(dataclasses.replace(oulad.archives[0], checksum="sha256:00"),))
     assert Listing(None, ((pinned, ()),)).to_dict()["oulad"]["pin"] == "pinned"
     assert {name for name, row in rows.items() if row["synthetic"]} == {n for n in rows if "synthetic" in n or "surrogate" in n}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
@@ -14,12 +15,13 @@ from slateproof.cli.logs import write_json, write_text
 from slateproof.corpora import Corpus
 from slateproof.errors import InvalidInput
 
-__all__ = ["DATA", "data_app", "data_folder", "open_corpus"]
+__all__ = ["DATA", "SET", "data_app", "data_folder", "open_corpus"]
 
 data_app = typer.Typer(help="List, fetch, check, describe and load corpora.", no_args_is_help=True)
 
 DATA = typer.Option(None, "--data", envvar="SLATEPROOF_DATA", help="Folder with the corpora.")
 _NAME = typer.Argument(..., help="A name from `slateproof data list`, or a .toml file from `slateproof data load --save`.")
+SET = typer.Option([], "--set", metavar="KEY=VALUE", help="A setting of the corpus' loader, such as like_at=3.5; repeatable.")
 _JSON = typer.Option(None, "--json", help="Write the result here as JSON, too.")
 
 
@@ -32,9 +34,9 @@ def data_folder(data: Path | None) -> Path | None:
     return next((path for path in (Path("data"), Path("../shared/data")) if path.is_dir()), None)
 
 
-def open_corpus(name: str, data: Path | None) -> Corpus:
-    """A registered corpus or the .toml file of a table; or a clear word on how to get it."""
-    return corpora.load(name, data_folder(data))
+def open_corpus(name: str, data: Path | None, settings: Sequence[str] = ()) -> Corpus:
+    """A registered corpus or the .toml file of a table; or a clear word on how to get it. ``settings`` are ``key=value`` words."""
+    return corpora.load(name, data_folder(data), **corpora.options_of(name, settings))
 
 
 @data_app.command("list")
@@ -69,18 +71,18 @@ def fetch(
 
 
 @data_app.command()
-def check(name: str = _NAME, data: Path | None = DATA, out: Path | None = _JSON) -> None:
+def check(name: str = _NAME, settings: list[str] = SET, data: Path | None = DATA, out: Path | None = _JSON) -> None:
     """Compare a corpus with its published counts. Exit 0: they agree or none are published, 1: they differ."""
-    report = corpora.check(open_corpus(name, data))
+    report = corpora.check(open_corpus(name, data, settings))
     typer.echo(report.to_text())
     write_json(out, report.to_dict())
     raise typer.Exit(1 if report.ok is False else 0)
 
 
 @data_app.command()
-def describe(name: str = _NAME, data: Path | None = DATA, out: Path | None = _JSON) -> None:
+def describe(name: str = _NAME, settings: list[str] = SET, data: Path | None = DATA, out: Path | None = _JSON) -> None:
     """Counts, filters, difficulty rule, licence and digest of a corpus."""
-    description = open_corpus(name, data).describe()
+    description = open_corpus(name, data, settings).describe()
     typer.echo(description.to_text())
     write_json(out, description.to_dict())
 
@@ -95,11 +97,13 @@ def load(
     tags: str | None = typer.Option(None, "--tags", help="Column with the item's tags."),
     tag_separator: str = typer.Option("|", "--tag-separator", help="What separates the tags of a cell."),
     difficulty: str | None = typer.Option(None, "--difficulty", help="Column with the item's difficulty in [0, 1]."),
+    vectors: str | None = typer.Option(None, "--vectors", help="Column with the item's vector: a list of numbers."),
     rule: str = typer.Option("success", "--difficulty-rule", help="Without that column: success, success-rescaled or score."),
     positive_at: float | None = typer.Option(None, "--positive-at", help="Responses from here on count as positive."),
     min_user: int = typer.Option(1, "--min-user", min=1, help="Users with fewer rows are left out, counted."),
     min_item: int = typer.Option(1, "--min-item", min=1, help="Items with fewer rows are left out, counted."),
     max_bad_rows: int = typer.Option(0, "--max-bad-rows", min=0, help="Malformed rows to leave out, counted, before giving up."),
+    licence: str = typer.Option("not stated", "--licence", help="Whose terms the rows stand under, for descriptions."),
     name: str | None = typer.Option(None, "--name", help="What to call the corpus (default: the file's name)."),
     save: Path | None = typer.Option(None, "--save", help="Keep these choices in a .toml file; it then is a corpus to name."),
     out: Path | None = _JSON,
@@ -109,8 +113,9 @@ def load(
         raise InvalidInput("save", "the name must end in .toml", str(save))
     options = {
         "user": user, "item": item, "response": response, "time": time, "tags": tags, "tag_separator": tag_separator,
-        "difficulty_column": difficulty, "difficulty": rule, "positive_at": positive_at, "min_user": min_user, "min_item": min_item,
-        "max_bad_rows": max_bad_rows, "name": name or (None if save is None else save.stem),
+        "difficulty_column": difficulty, "vectors": vectors, "difficulty": rule, "licence": licence, "positive_at": positive_at,
+        "min_user": min_user, "min_item": min_item, "max_bad_rows": max_bad_rows,
+        "name": name or (None if save is None else save.stem),
     }  # fmt: skip
     corpus = corpora.load_table(file, **options)  # type: ignore[arg-type]
     typer.echo(corpus.describe().to_text())

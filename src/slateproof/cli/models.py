@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import typer
 
-from slateproof.cli.data import DATA, open_corpus
+from slateproof.cli.data import DATA, SET, open_corpus
 from slateproof.cli.logs import write_json
 from slateproof.cli.progress import progress_bar, stepper
 from slateproof.cli.tables import TableWriter, read_table
 from slateproof.errors import InvalidInput
 from slateproof.learn import registry
+from slateproof.learn.checks import check_seed
 from slateproof.learn.registry import LEARNERS, open_model
 from slateproof.learn.train import score_pools
 from slateproof.learn.train import train as fit
@@ -28,17 +30,28 @@ def train(
     ),
     epsilon: float | None = typer.Option(None, "--epsilon", help="For private-two-tower: the budget of a round (3 if not given)."),
     delta: float | None = typer.Option(None, "--delta", help="For private-two-tower: its delta (1e-5 if not given)."),
+    settings: list[str] = SET,
+    learner_settings: list[str] = typer.Option(
+        [],
+        "--learner-set",
+        metavar="KEY=VALUE",
+        help="A setting of the learner, such as epochs=3 or anchor.factors=16; repeatable.",
+    ),
     data: Path | None = DATA,
     report: Path | None = typer.Option(None, "--json", help="Write the held-out table here as JSON, too."),
 ) -> None:
     """Fit a learner on a corpus, measure it on held-out users, and write a model file."""
-    registry.learner(
-        learner, epsilon=epsilon, delta=delta
-    )  # an unknown name, or a library that is not installed, before the corpus is read
+    if seed is not None:
+        check_seed(seed)
+    chosen = registry.settings_of(learner, learner_settings)
+    # A bad seed, an unknown name or setting, or a library that is not installed, is told before the corpus is read.
+    registry.learner(learner, epsilon=epsilon, delta=delta, settings=chosen)
     _make_room(out)
-    known = open_corpus(corpus, data)
+    known = open_corpus(corpus, data, settings)
+    if not sys.stderr.isatty():
+        typer.echo(f"training {learner} on {known.label}: {len(known):,} interactions", err=True)
     with progress_bar(f"training {learner}", None) as advance:
-        scorer, told = fit(known, learner, seed, stepper(advance), epsilon=epsilon, delta=delta)
+        scorer, told = fit(known, learner, seed, stepper(advance), epsilon=epsilon, delta=delta, settings=chosen)
     scorer.save(out)
     typer.echo(told.to_text())
     typer.echo(f"wrote {out}")
@@ -61,10 +74,11 @@ def score(
     corpus: str = typer.Option(..., "--corpus", help="The corpus that the model was trained on."),
     out: Path = typer.Option(..., "--out", help="The same pools with scores, widths and targets."),
     seed: int = typer.Option(42, "--seed", help="For scorers that draw."),
+    settings: list[str] = SET,
     data: Path | None = DATA,
 ) -> None:
     """Score candidate pools with a model, ready for `slateproof select`."""
-    known = open_corpus(corpus, data)
+    known = open_corpus(corpus, data, settings)
     scorer = open_model(model, known)
     table = score_pools(scorer, known, read_table(pools, "pools"), seed)
     with TableWriter(out, "out") as writer:

@@ -17,7 +17,7 @@ from slateproof.corpora.ednet import load_ednet
 from slateproof.corpora.listing import Listing, list_corpora
 from slateproof.corpora.movielens import load_movielens
 from slateproof.corpora.oulad import load_oulad
-from slateproof.corpora.registry import CORPORA, Archive, Entry, Published, entry, load
+from slateproof.corpora.registry import CORPORA, Archive, Entry, Published, entry, load, options_of
 from slateproof.corpora.split import Split
 from slateproof.corpora.surrogate import load_surrogate
 from slateproof.corpora.synthetic import demo, synthetic_education, synthetic_ratings
@@ -57,6 +57,7 @@ __all__ = [
     "load_surrogate",
     "load_table",
     "load_tablefile",
+    "options_of",
     "synthetic_education",
     "synthetic_ratings",
     "tablefile_text",

@@ -71,6 +71,7 @@ def build(
     tag_source: str = "",
     skills: Mapping[Any, str] | None = None,
     skill_rule: str = FIRST_TAG,
+    vectors: Floats | None = None,
     given: Mapping[Any, float] | None = None,
     bad_rows: int = 0,
     synthetic: bool = False,
@@ -80,13 +81,15 @@ def build(
     ``min_user`` and ``min_item`` are minimum numbers of rows, applied together until both hold. ``tags`` maps item ids to tag
     names, and ``skills`` to the tag that is the item's skill (default: the first one listed); items that ``tags`` does not
     name are counted in a note where ``tag_source``, a file, should list them all. ``given`` maps item ids to difficulties and
-    replaces the rule.
+    replaces the rule; ``vectors`` are unit rows for ``raw.item_ids``.
     """
     raw = _minimum_counts(raw, check_count(min_user, "min_user"), check_count(min_item, "min_item"))
     if raw.user.size == 0:
         raise InvalidInput("rows", f"{name} must keep at least one interaction after its filters", 0)
     user, user_ids = _compact(raw.user, raw.user_ids)
     item, item_ids = _compact(raw.item, raw.item_ids)
+    if vectors is not None:
+        vectors = vectors[np.searchsorted(raw.item_ids, item_ids)]
     response, positive, time, filters = raw.response, raw.positive, raw.time, raw.filters
     del raw  # a corpus may fill a third of the memory: no column is held twice for longer than it takes to sort it
     order = _order(user, time)
@@ -99,7 +102,7 @@ def build(
     else:
         hard = np.array([given[i] for i in item_ids.tolist()], np.float64)
     starts, codes, names, skill = _tags(item_ids, tags or {}, skills)
-    items = Items(item_ids, hard, np.bincount(item, minlength=item_ids.size), starts, codes, names, skill)
+    items = Items(item_ids, hard, np.bincount(item, minlength=item_ids.size), starts, codes, names, skill, vectors)
     return Corpus(
         name, user, item, response, positive, time, user_ids, items, filters, difficulty_rule, positive_rule, licence, bad_rows,
         synthetic, skill_rule if names else NO_TAGS, _unlisted(item_ids, tags or {}, tag_source),

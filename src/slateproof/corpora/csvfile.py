@@ -21,6 +21,7 @@ from slateproof.corpora.badrows import BadRows
 from slateproof.corpora.csvrows import csv_rows, rows_are_lines
 from slateproof.corpora.fields import ARROW, Field, Unlawful, clock_of, parse
 from slateproof.corpora.files import need_file, open_text
+from slateproof.corpora.vectors import VECTOR, finite_lists, lists_of
 from slateproof.errors import InvalidInput
 
 __all__ = ["finish", "read_csv"]
@@ -108,6 +109,11 @@ def finish(columns: Mapping[str, pa.ChunkedArray], fields: Mapping[str, Field]) 
                 column = column.cast(target)
             except pa.ArrowInvalid:
                 return None
+        if field.kind == "vector":
+            lists = lists_of(column) if pa.types.is_string(column.type) else column
+            if lists is None or not finite_lists(lists).all():
+                return None
+            column = lists
         if field.kind == "text" and not field.missing and pa.types.is_string(column.type) and pc.any(pc.equal(column, "")).as_py():
             return None
         if pa.types.is_floating(column.type) and not pc.all(pc.is_finite(column)).as_py():
@@ -176,6 +182,7 @@ _STORED = {
     "float": pa.float64(),
     "flag": pa.float64(),
     "text": pa.string(),
+    "vector": VECTOR,
 }
 
 

@@ -67,6 +67,7 @@ def describe(corpus: Corpus) -> Description:
         "difficulty range": [round(float(d.min()), 4), round(float(d.mean()), 4), round(float(d.max()), 4)],
         "tags": len(corpus.items.tag_names),
         "skill of an item": corpus.skill_rule,
+        "vectors": "none" if corpus.items.vectors is None else f"{corpus.items.vectors.shape[1]} numbers per item",
         "time": "none" if corpus.time is None else "yes",
         "malformed rows left out": corpus.bad_rows,
         "licence": corpus.licence,

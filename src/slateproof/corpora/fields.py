@@ -14,9 +14,11 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from slateproof.corpora.vectors import vector_of
+
 __all__ = ["ARROW", "Field", "Kind", "Unlawful", "Within", "clock_of", "parse", "rule_of"]
 
-Kind = Literal["int", "float", "text", "time", "flag", "blank"]
+Kind = Literal["int", "float", "text", "time", "flag", "blank", "vector"]
 
 ARROW: dict[str, pa.DataType] = {
     "int": pa.int64(),
@@ -25,6 +27,7 @@ ARROW: dict[str, pa.DataType] = {
     "time": pa.string(),
     "flag": pa.string(),
     "blank": pa.string(),
+    "vector": pa.string(),
 }
 """The Arrow type in which a column of each kind is read from text."""
 
@@ -68,7 +71,8 @@ class Field:
     """A wanted column: its name in the file, the kind of its values, and the texts that lawfully mean "not there".
 
     Kinds: ``int`` whole numbers, ``float`` finite numbers, ``text`` not empty, ``time`` whole numbers, numbers or ISO 8601 (the
-    first row decides), ``flag`` finite numbers or true/false, ``blank`` nothing, which gives no column. ``within`` bounds numbers.
+    first row decides), ``flag`` finite numbers or true/false, ``blank`` nothing, which gives no column,
+    ``vector`` finite numbers. ``within`` bounds numbers.
 
     Scope: none.
     """
@@ -142,6 +146,7 @@ _PARSERS: dict[str, tuple[Parser, str]] = {
     "flag": (_flag, "must be a finite number, true or false"),
     "iso": (_iso, "must be a date and time in ISO 8601, like the first row"),
     "blank": (_blank, "must hold nothing between two delimiters that stand together"),
+    "vector": (vector_of, "must be finite numbers"),
 }
 
 

@@ -17,6 +17,7 @@ from slateproof.corpora.badrows import BadRows
 from slateproof.corpora.csvfile import finish
 from slateproof.corpora.fields import ARROW, Field, Unlawful, clock_of, parse, rule_of
 from slateproof.corpora.files import need_file, open_text
+from slateproof.corpora.vectors import VECTOR, check_vector
 from slateproof.errors import InvalidInput
 
 __all__ = ["read_json", "sample"]
@@ -91,6 +92,8 @@ def _type(kind: str, first: Any) -> pa.DataType:
     """The Arrow type of a column, by its kind and its first value: ids may be whole numbers, flags true or false."""
     if kind == "flag":
         return pa.bool_() if isinstance(first, bool) else pa.string() if isinstance(first, str) else pa.float64()
+    if kind == "vector":
+        return VECTOR
     if kind in ("text", "time") and isinstance(first, int):
         return pa.int64()
     return pa.float64() if kind == "time" and isinstance(first, float) else ARROW[kind]
@@ -119,7 +122,7 @@ def _array(values: list[Any], kind: str) -> pa.Array:
     if kind == "text" and values and all(isinstance(v, int) and -(2**63) <= v < 2**63 for v in values):
         return pa.array(values, pa.int64())
     if kind != "text":
-        return pa.array(values)
+        return pa.array(values, VECTOR if kind == "vector" else None)
     return pa.array([None if v is None else str(v) for v in values], pa.string())
 
 
@@ -157,6 +160,11 @@ def _value(value: Any, kind: str, field: Field) -> Any:
     """One JSON value as its kind; an id may be a whole number."""
     if kind == "text" and isinstance(value, int) and not isinstance(value, bool):
         return value
+    if kind == "vector":
+        try:
+            return check_vector(value)
+        except ValueError:
+            raise Unlawful(rule_of(kind), value) from None
     right = isinstance(value, str) if kind == "text" else value is not None and (kind == "flag" or not isinstance(value, bool))
     if kind == "time" or not right:
         raise Unlawful(rule_of(kind), value)

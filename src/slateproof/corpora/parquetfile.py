@@ -16,11 +16,12 @@ import pyarrow.parquet as pq
 from slateproof.corpora.badrows import BadRows
 from slateproof.corpora.fields import Field
 from slateproof.corpora.files import need_file
+from slateproof.corpora.vectors import VECTOR, finite_lists
 from slateproof.errors import InvalidInput
 
 __all__ = ["read_parquet"]
 
-_WANTED = {"text": "text or whole numbers", "time": "numbers, timestamps or dates"}
+_WANTED = {"text": "text or whole numbers", "time": "numbers, timestamps or dates", "vector": "lists of numbers"}
 _THERE = "must be there, and finite where it is a number"
 
 
@@ -69,6 +70,8 @@ def _cast(column: pa.ChunkedArray, field: Field, file: str) -> pa.ChunkedArray:
         return column.cast(pa.int64() if whole else pa.float64())
     if field.kind == "time" and (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
         return column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+    if field.kind == "vector" and (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
+        return column.cast(VECTOR)
     raise InvalidInput(field.name, f"must hold {_WANTED.get(field.kind, 'numbers')}", str(kind), where=file)
 
 
@@ -84,9 +87,11 @@ def _good(column: pa.ChunkedArray, field: Field, keep: np.ndarray, bad: BadRows,
         good = pc.or_(good, True)
     elif pa.types.is_string(column.type):
         good = pc.and_(good, pc.fill_null(pc.not_equal(column, ""), False))
+    if field.kind == "vector":
+        good = pa.array(finite_lists(column))
     if pa.types.is_floating(column.type):
         good = pc.and_(good, pc.fill_null(pc.is_finite(column), bool(field.missing)))
-    mask: np.ndarray = good.to_numpy()
+    mask: np.ndarray = np.asarray(good)
     outside = mask & ~field.within.holds(column.to_numpy()) if field.within is not None else np.zeros(mask.size, bool)
     for place in np.flatnonzero((~mask | outside) & keep).tolist():
         rule = field.within.rule if field.within is not None and outside[place] else _THERE

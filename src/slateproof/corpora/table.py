@@ -22,6 +22,7 @@ from slateproof.corpora.difficulty import DifficultyRule
 from slateproof.corpora.fields import Field, Kind, Within
 from slateproof.corpora.jsonfile import read_json
 from slateproof.corpora.parquetfile import read_parquet
+from slateproof.corpora.vectors import item_vectors
 from slateproof.errors import InvalidInput
 
 __all__ = ["load_table"]
@@ -39,6 +40,7 @@ def load_table(
     tags: str | None = None,
     tag_separator: str = "|",
     difficulty_column: str | None = None,
+    vectors: str | None = None,
     positive_at: float | None = None,
     name: str | None = None,
     licence: str = "not stated",
@@ -54,6 +56,8 @@ def load_table(
     order, or stay in file order without it. ``tags`` holds texts split at ``tag_separator``; an item has all tags of its rows.
     Its skill is the tag that most of its rows name first (of equally many the one that sorts first).
     ``difficulty_column`` gives d(i) in [0, 1] and must be the same in all rows of an item; without it d follows ``difficulty``.
+    ``vectors`` gives each item a vector, the same in all its rows, which is scaled to unit length: a list of
+    numbers in Parquet and JSON, numbers between spaces, commas or semicolons in CSV.
     A CSV id column becomes integers when every id is spelled like one, and stays text otherwise.
     """
     path = Path(path)
@@ -66,6 +70,7 @@ def load_table(
         "time": (time, "time"),
         "tags": (tags, "text"),
         "difficulty": (difficulty_column, "float"),
+        "vectors": (vectors, "vector"),
     }
     lawful = _lawful(positive_at, difficulty_column, difficulty)
     fields = {
@@ -100,6 +105,7 @@ def load_table(
         tags=tagged,
         skills=skills,
         skill_rule=SKILL_RULE,
+        vectors=item_vectors(raw.item, raw.item_ids, table["vectors"], vectors) if vectors else None,
         given=_given(raw, table["difficulty"].to_numpy(), str(difficulty_column)) if difficulty_column else None,
         bad_rows=bad.count,
     )

@@ -61,7 +61,8 @@ class BlendScorer:
     Widths are the adaptive part's, on the scale of the mix: (1 - w) width / sd of its pool ((1 - w) width where raw, and where
     its pool is constant and has no scale). The anchor adds none. None where w is 1 or the adaptive part has none.
 
-    Scope: that of its parts, joined; ``ledger`` is the adaptive part's, or None where the anchor has none: then it is non-private.
+    Scope: that of its parts, joined; ``ledger`` composes both, or is None where a part has none: then it is
+    non-private.
     """
 
     pooled: ClassVar[bool] = True
@@ -93,7 +94,7 @@ class BlendScorer:
 
     @property
     def ledger(self) -> Ledger | None:
-        """Both ledgers composed; None where a part is non-private."""
+        """Both ledgers composed; None where a part has none."""
         if self.anchor.ledger is None or self.adaptive.ledger is None:
             return None
         return self.anchor.ledger.merge(self.adaptive.ledger)

@@ -18,12 +18,14 @@ __all__ = ["catalog_of", "codes_of", "pools_of"]
 
 
 def catalog_of(corpus: Corpus, vectors: Any = None) -> Catalog:
-    """The corpus' items: targets are the difficulties; similarities come from ``vectors`` (unit rows in code order), or from tags.
+    """The corpus' items: targets are the difficulties; similarities come from ``vectors`` (unit rows in code order), by default the
+    corpus' own, or from tags where there are none.
 
     Corpus ids are in catalogue order already, so row i of the catalogue is item code i.
     """
     items = corpus.items
     ids = items.ids.tolist()
+    vectors = items.vectors if vectors is None else vectors
     sets = np.split(items.tag_codes, items.tag_starts[1:-1])
     tags = [one.tolist() for one in sets] if vectors is None and items.tag_names else None
     return Catalog(ids, items.difficulty, vectors=vectors, tags=tags)
@@ -51,7 +53,7 @@ def _of_kind(asked: Any, table: Any) -> Any:
             raise InvalidInput("ids", "must not hold a null", where=place)
         if type(one) is not kind:
             raise InvalidInput("ids", f"of this corpus are {name}", one, where=place)
-        if kind is int and not -(2**63) <= one < 2**63:
+        if isinstance(one, int) and not -(2**63) <= one < 2**63:
             raise InvalidInput("ids", "is not in the corpus", one, where=place)
     return np.array(plain, np.str_ if kind is str else np.int64).reshape(asked.shape)
 

@@ -5,19 +5,21 @@ Scope: none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from slateproof.corpora import Corpus
+from slateproof.corpora.settings import read_settings
 from slateproof.errors import InvalidInput
 from slateproof.learn.checks import extra
 from slateproof.learn.modelfile import read
 from slateproof.learn.protocol import Learner, Scorer
+from slateproof.learn.settings import settable, with_settings
 
-__all__ = ["LEARNERS", "Known", "learner", "open_model"]
+__all__ = ["LEARNERS", "Known", "learner", "open_model", "settings_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,10 @@ LEARNERS: Mapping[str, Known] = MappingProxyType(
 _PARTS = ("mf-bce", "two-tower")
 
 
-def learner(name: str, *, epsilon: float | None = None, delta: float | None = None) -> Learner:
-    """The learner of a name with the published settings; an unknown name is refused with the known ones.
+def learner(
+    name: str, *, epsilon: float | None = None, delta: float | None = None, settings: Mapping[str, Any] | None = None
+) -> Learner:
+    """The learner of a name with the published settings, or other ``settings``; an unknown name is refused with the known ones.
 
     ``epsilon`` and ``delta`` are the budget of a private learner; every other refuses them.
     """
@@ -68,13 +72,24 @@ def learner(name: str, *, epsilon: float | None = None, delta: float | None = No
         raise InvalidInput(next(iter(budget)), "is for private learners: private-two-tower", name)
     made = _class(known, known.learner)
     parts = {"anchor": learner(_PARTS[0]), "adaptive": learner(_PARTS[1])} if known.learner == "Blend" else {}
-    return made(**parts, **dict(known.settings), **budget)
+    return with_settings(made(**parts, **dict(known.settings), **budget), settings or {}, _fixed(known))
+
+
+def settings_of(name: str, words: Iterable[str]) -> dict[str, Any]:
+    """The ``settings`` of ``learner`` from ``key=value`` words."""
+    return read_settings(words, settable(learner(name), _fixed(_known(name))), name)
 
 
 def open_model(path: str | Path, corpus: Corpus) -> Scorer:
     """The scorer in a model file, whichever learner wrote it; refuses another corpus, another version, a damaged file."""
     known = _known(read(path).learner)
     return _class(known, known.scorer).load(Path(path), corpus)
+
+
+def _fixed(known: Known) -> tuple[str, ...]:
+    """What makes the learner this name; of a private one everything that its budget was calibrated for."""
+    private = known.learner == "private_two_tower"
+    return tuple(settable(_class(known, known.learner)())) if private else tuple(key for key, _ in known.settings)
 
 
 def _known(name: str) -> Known:

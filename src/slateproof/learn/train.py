@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,9 @@ CHUNK = 256
 class TrainReport:
     """What was fitted on what, how long it took, and how it does on held-out users. ``seed`` is None where it must stay secret.
 
+    ``settings`` are those that are not the published ones; ``steps`` are what the fit reported, (steps done, steps in all, what),
+    such as the losses of each epoch.
+
     Scope: none; measurements.
     """
 
@@ -41,17 +44,25 @@ class TrainReport:
     seed: int | None
     seconds: float
     held_out: Evaluation
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    steps: tuple[tuple[int, int, str], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The same, for JSON."""
         plain = {name: getattr(self, name) for name in ("learner", "corpus", "corpus_digest", "seed", "seconds")}
-        return plain | {"held_out": self.held_out.to_dict()}
+        steps = [{"done": done, "total": total, "what": what} for done, total, what in self.steps]
+        return plain | {"settings": dict(self.settings), "steps": steps, "held_out": self.held_out.to_dict()}
 
     def to_text(self) -> str:
         """A few lines to print."""
         seed = "secret seed" if self.seed is None else f"seed {self.seed}"
         head = f"{self.learner} fitted on {self.corpus} (digest {self.corpus_digest[:12]}), {seed}, {self.seconds:.1f} s"
-        return f"{head}\n{self.held_out.to_text()}"
+        lines = [head]
+        if self.settings:
+            lines.append("  settings: " + ", ".join(f"{key}={value}" for key, value in self.settings.items()))
+        if self.steps:
+            lines.append("  last step: {} of {}, {}".format(*self.steps[-1]))
+        return "\n".join([*lines, self.held_out.to_text()])
 
 
 def train(
@@ -62,32 +73,41 @@ def train(
     *,
     epsilon: float | None = None,
     delta: float | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> tuple[Scorer, TrainReport]:
-    """Fit the learner of that name with the published settings, and measure it on the users that it held out.
+    """Fit the learner of that name, with the published settings or others, and measure it on the users that it held out.
 
     Without a ``seed`` it is 42; for a private learner it is drawn from the system's randomness and told to nobody, because who
     knows it can take the noise off. One that is given is as secret as its owner keeps it, and the report does not repeat it.
     """
-    chosen = learner(learner_name, epsilon=epsilon, delta=delta)
+    chosen = learner(learner_name, epsilon=epsilon, delta=delta, settings=settings)
     own = getattr(chosen, "held_out", None)  # private learners draw their training users themselves
     drawn = secrets.randbits(62) if own is not None else 42
     seed = drawn if seed is None else check_seed(seed)
+    steps: list[tuple[int, int, str]] = []
+
+    def told(done: int, total: int, what: str) -> None:
+        steps.append((done, total, what))
+        if progress is not None:
+            progress(done, total, what)
+
     start = time.perf_counter()
-    scorer = chosen.fit(corpus, seed=seed, progress=progress)
+    scorer = chosen.fit(corpus, seed=seed, progress=told)
     seconds = time.perf_counter() - start
     users, known = (None, seed) if own is None else (own(corpus), None)
     held_out = evaluate(scorer, corpus, rng=np.random.default_rng(42 if known is None else known), progress=progress, users=users)
-    return scorer, TrainReport(scorer.name, corpus.label, corpus.digest, known, seconds, held_out)
+    report = TrainReport(scorer.name, corpus.label, corpus.digest, known, seconds, held_out, dict(settings or {}), tuple(steps))
+    return scorer, report
 
 
 def score_pools(scorer: Scorer, corpus: Corpus, pools: pa.Table, seed: int = 42) -> pa.Table:
-    """``pools`` with ``scores``, ``widths`` (where the scorer has them), ``targets`` and ``tags``, for ``PoolBatch.from_arrow``.
+    """``pools`` with ``scores``, ``widths`` (where the scorer has them), ``targets`` and a source of similarity: a ``PoolBatch``.
 
     Each row is one pool and one fresh session: ``ids`` is its list of item ids, ``user`` (optional) the user's id, null for a new
     user, ``knowledge``, ``engagement`` and ``uncertainty`` (optional) the state, .5 where the column is missing, as for
-    ``slateproof select``. Pools may differ in size. Tags are set where the corpus has them and the table names no other source of
-    similarity. ``CHUNK`` pools are scored in a call, each as a session of its own, so that no score depends on the other rows.
-    Refuses items and users that the corpus does not have.
+    ``slateproof select``. Pools may differ in size. ``vectors``, or else ``tags``, are set where the corpus has them and the table
+    names no other source of similarity. ``CHUNK`` pools are scored in a call, each as a session of its own, so that no score
+    depends on the other rows. Refuses items and users that the corpus does not have.
     """
     listed, seed = _ids(pools), check_seed(seed)
     context = _sessions(corpus, pools)
@@ -110,7 +130,12 @@ def score_pools(scorer: Scorer, corpus: Corpus, pools: pa.Table, seed: int = 42)
     if all(width is not None for width in widths):
         pools = _with(pools, "widths", pa.array(widths, numbers))
     pools = _with(pools, "targets", pa.array([corpus.items.difficulty[row] for row in codes], numbers))
-    if not corpus.items.tag_names or {"vectors", "similarity"} & set(pools.column_names):
+    if {"vectors", "similarity"} & set(pools.column_names):
+        return pools
+    if corpus.items.vectors is not None and "tags" not in pools.column_names:
+        rows = pa.array([list(corpus.items.vectors[row]) for row in codes], pa.list_(pa.list_(pa.float64())))
+        return _with(pools, "vectors", rows)
+    if not corpus.items.tag_names:
         return pools
     sets = [one.tolist() for one in np.split(corpus.items.tag_codes, corpus.items.tag_starts[1:-1])]
     return _with(pools, "tags", pa.array([[sets[code] for code in row] for row in codes], pa.list_(pa.list_(pa.int64()))))

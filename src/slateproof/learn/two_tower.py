@@ -7,7 +7,7 @@ Scope: none; trained this way it is non-private. ``dp_train.PrivateTwoTower`` tr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import jax
 import jax.numpy as jnp
@@ -90,7 +90,7 @@ class TwoTower:
             start = bootstrap_heads(vectors, item, residual, np.asarray(train.user), self.heads, self.ridge, rng)
         return TwoTowerScorer(
             model, vectors, jnp.asarray(start, jnp.float32), Online(self.widths, self.online_rate), seed, corpus.digest,
-            corpus.label, name=self.name, scale=SCALES[self.loss],
+            corpus.label, name=self.name, scale=SCALES[self.loss], settings=asdict(self),
         )  # fmt: skip
 
 

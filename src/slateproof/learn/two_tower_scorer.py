@@ -16,7 +16,8 @@ Scope: that of its ledger; without one, non-private.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -60,6 +61,7 @@ class Sessions(NamedTuple):
 class TwoTowerScorer:
     """See the module. ``vectors`` (I, W) are the unit item vectors, ``start`` is a session's ``last`` before its first round.
     ``scale`` is "logit" after a pointwise loss; a pairwise one fixes no level, so that scores are an order only: "none".
+    ``settings`` are the learner's, for the model file.
 
     Scope: that of its ledger.
     """
@@ -74,6 +76,7 @@ class TwoTowerScorer:
     ledger: Ledger | None = None
     name: str = "two-tower"
     scale: str = "logit"
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     compiled: ClassVar[bool] = True
     """The last digits of a score depend on how many sessions are scored in a call."""
@@ -122,7 +125,7 @@ class TwoTowerScorer:
         arrays = {f"model.{name}": np.asarray(value) for name, value in _leaves(self.model).items()}
         arrays |= {"vectors": np.asarray(self.vectors), "start": np.asarray(self.start)}
         versions = package_versions(*PACKAGES)
-        config = {"online": asdict(self.online), "name": self.name, "scale": self.scale}
+        config = {"online": asdict(self.online), "name": self.name, "scale": self.scale, "settings": dict(self.settings)}
         write(path, Model("two-tower", config, self.seed, self.corpus_digest, self.corpus_label, arrays, self.ledger, versions))
 
     @classmethod
@@ -133,7 +136,7 @@ class TwoTowerScorer:
         return cls(
             Towers(**leaves), jnp.asarray(held.arrays["vectors"]), jnp.asarray(held.arrays["start"]),
             Online(**held.config["online"]), held.seed, held.corpus_digest, held.corpus_label, held.ledger, held.config["name"],
-            held.config["scale"],
+            held.config["scale"], held.config["settings"],
         )  # fmt: skip
 
     def _check_sessions(self, session: Sessions, context: Context) -> None:

@@ -2,10 +2,10 @@
 
     python -m benchmarks.corpora --data ../shared/data
 
-Targets: OULAD under 2 s; 25 million ratings rows under 30 s and 3 GiB. The other files are synthetic, lie in a temporary folder and
-are deleted. Without ``--data`` OULAD and the surrogate, which need real files, are left out. Peak memory is that of the whole
-process, Python and its libraries included; ``cpu_seconds`` are those of all threads together. Writes
-``benchmarks/results/corpora.json``.
+Targets: OULAD under 2 s; 25 million ratings rows under 30 s and 3 GiB. Files other than OULAD's are synthetic, lie in a temporary
+folder and are deleted; EdNet's format at the size of KT2 takes 3 GB there, and minutes to write (``--ednet-users``, ``--rows``: 0
+leaves a load out). Peak memory is that of the whole process, Python and its libraries included; ``cpu_seconds`` are those of all
+threads together. Writes ``benchmarks/results/corpora.json`` and the table of ``docs/corpora.md``; ``--page`` does only the latter.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from benchmarks.marks import DOCS, RESULTS, put, read, table
+from benchmarks.pages import machine_line
 from benchmarks.timing import machine
 
-RESULT = Path(__file__).parent / "results" / "corpora.json"
+RESULT = RESULTS / "corpora.json"
 FULL = 296_701
 """Users of EdNet KT2 in the paper."""
 
@@ -44,36 +48,60 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder with the real corpora")
     parser.add_argument("--rows", type=int, default=25_000_000)
-    parser.add_argument("--ednet-users", type=int, default=20_000)
+    parser.add_argument("--ednet-users", type=int, default=FULL)
+    parser.add_argument("--page", action="store_true", help="only write the committed table into the page")
     parser.add_argument("--out", type=Path, default=RESULT)
-    args = parser.parse_args()
-    loads, before = [], machine()
-    if args.data is not None:
-        loads.append(measure("load_oulad", args.data / "oulad"))
-        loads.append(measure("load_surrogate", args.data / "ednet" / "contents" / "questions.csv", users=FULL))
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        if args.rows:
-            write_ratings(folder, args.rows)
-            loads.append(measure("load_movielens", folder, name="synthetic-file-in-movielens-format"))
+    asked = parser.parse_args()
+    if not asked.page:
+        if asked.data is None:
+            parser.error("--data names the folder of the corpora")
+        result = {"command": " ".join(["python -m benchmarks.corpora", *sys.argv[1:]]), "machine": machine()}
+        result["loads"] = list(loads(asked.data, asked.rows, asked.ednet_users))
+        asked.out.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    if asked.page or asked.out == RESULT:
+        put(DOCS / "corpora.md", {"loads": loads_table(read("corpora"))})
+
+
+def loads(data: Path, rows: int, ednet_users: int) -> Iterator[dict[str, Any]]:
+    """One result per load; what was written for it is deleted before the next is written."""
+    yield measure("OULAD", "load_oulad", data / "oulad", target_seconds=2.0)
+    questions = data / "ednet" / "contents" / "questions.csv"
+    yield measure("`ednet-surrogate` at the paper's size, simulated", "load_surrogate", questions, options={"users": FULL})
+    if rows:
+        with tempfile.TemporaryDirectory() as folder:
+            write_ratings(Path(folder), rows)
+            named = {"name": "synthetic-file-in-movielens-format"}
+            targets = {"target_seconds": 30.0, "target_gib": 3.0}
+            yield measure("a synthetic file in MovieLens' format", "load_movielens", folder, options=named, **targets)
             mapping = {"user": "userId", "item": "movieId", "response": "rating", "time": "timestamp"}
-            loads.append(measure("load_table", folder / "ratings.csv", positive_at=4.0, name="the-same-file-as-a-table", **mapping))
-            (folder / "ratings.csv").unlink()
-        if args.ednet_users:
-            write_ednet(folder, args.ednet_users)
-            loads.append({**measure("load_ednet", folder), "corpus": "synthetic-files-in-ednet-kt2-format"})
-    result = {"machine": before, "loads": loads}
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+            as_table = {"positive_at": 4.0, "name": "the-same-file-as-a-table", **mapping}
+            yield measure("the same file through `load_table`", "load_table", Path(folder) / "ratings.csv", options=as_table)
+    if ednet_users:
+        with tempfile.TemporaryDirectory() as folder:
+            write_ednet(Path(folder), ednet_users)
+            made = measure("synthetic files in EdNet KT2's format, one per user", "load_ednet", folder)
+            yield made | {"corpus": "synthetic-files-in-ednet-kt2-format"}
 
 
-def measure(loader: str, path: str | Path, **options: str | float) -> dict[str, object]:
-    done = subprocess.run(
-        [sys.executable, "-c", _MEASURE, loader, str(path), json.dumps(options)], check=True, capture_output=True, text=True
-    )
-    result = json.loads(done.stdout)
+def measure(what: str, loader: str, path: str | Path, options: dict[str, Any] | None = None, **targets: float) -> dict[str, Any]:
+    """``loader`` on ``path`` in a new process."""
+    words = [sys.executable, "-c", _MEASURE, loader, str(path), json.dumps(options or {})]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    result = {"what": what, "loader": loader, **json.loads(done.stdout), **targets}
     print(json.dumps(result), flush=True)
     return result
+
+
+def loads_table(result: dict[str, Any]) -> str:
+    """One line per load."""
+    lines = []
+    for one in result["loads"]:
+        target = [f"{one['target_seconds']:g} s"] if "target_seconds" in one else []
+        target += [f"{one['target_gib']:g} GiB"] if "target_gib" in one else []
+        sizes = [f"{one[name]:,}" for name in ("interactions", "users", "items")]
+        lines.append([one["what"], *sizes, f"{one['seconds']:.2f} s", f"{one['peak_gib']:.2f} GiB", ", ".join(target)])
+    heads = ("load", "interactions", "users", "items", "time", "peak memory", "target")
+    return f"{machine_line(result)}\n\n{table(heads, lines)}"
 
 
 def write_ratings(folder: Path, rows: int) -> None:
@@ -101,7 +129,7 @@ def _schema() -> pa.Schema:
 
 
 def write_ednet(folder: Path, users: int) -> None:
-    """EdNet's KT2 format: one file per user; three actions per answered question."""
+    """EdNet's KT2 format: one file per user, three actions per answered question, 79 answers per user as in the paper."""
     rng = np.random.default_rng(2)
     (folder / "contents").mkdir()
     (folder / "KT2").mkdir()
@@ -109,7 +137,7 @@ def write_ednet(folder: Path, users: int) -> None:
     lines = [head, *(f"q{i},b{i},e{i},{'abcd'[i % 4]},{i % 7 + 1},{i % 180};{i % 7},1558093217098" for i in range(1, 13_170))]
     (folder / "contents" / "questions.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for user in range(1, users + 1):
-        answers = max(1, int(rng.lognormal(3.2, 1.5)))
+        answers = max(1, int(rng.lognormal(3.26, 1.5)))
         rows = ["timestamp,action_type,item_id,source,user_answer,platform"]
         for k, q in enumerate(rng.integers(1, 13_170, min(answers, 5_000)).tolist()):
             at = 1_565_096_151_269 + 60_000 * k

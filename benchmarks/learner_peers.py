@@ -6,14 +6,16 @@
 
 Split: the corpus' own, by user. DKT and SAKT read windows of 100 answers by skill, without our item terms (the published models);
 the test AUC counts every answer of the test users but the first of a window, which pykt-toolkit does not predict. Width, heads,
-dropout, batch and learning rate are the same; each side trains and stops as it does by default. pyBKT fits every skill from five
-random starts; both predict each answer of the test users from those before it. Writes ``benchmarks/results/learner_peers.json``
-after every model, and does not measure again what stands there.
+dropout, batch and learning rate are the same; each side stops as it does by default, after 40 epochs at most. pyBKT fits a skill
+from one random start (it is plain Python: one start of all skills takes minutes); both predict each answer of the test users from
+those before it. Writes ``benchmarks/results/learner_peers.json`` after every model, does not measure again what stands there for
+the same arrays, and writes the tables of ``docs/learners.md``.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import subprocess
 import sys
@@ -24,6 +26,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import learners_page
+from benchmarks.marks import RESULTS
+from benchmarks.timing import machine
 from slateproof import corpora
 from slateproof.corpora import Corpus
 from slateproof.learn.bkt import BKT, skills
@@ -35,9 +40,10 @@ from slateproof.learn.sakt import SAKT
 from slateproof.learn.sequence_data import windows_of
 from slateproof.learn.sequence_train import next_answers
 
-RESULT = Path(__file__).parent / "results" / "learner_peers.json"
+RESULT = RESULTS / "learner_peers.json"
 PEER = Path(__file__).with_name("learner_peers_run.py")
 WINDOW, EPOCHS = 100, 40
+COMMAND = "python -m benchmarks.learner_peers --data ../shared/data --pykt PEER/bin/python --pybkt BKT/bin/python"
 
 
 def ask_peer(python: str, what: str, arrays: dict[str, Any], seed: int) -> dict[str, Any]:
@@ -71,17 +77,25 @@ def for_pykt(corpus: Corpus, made: Any) -> dict[str, Any]:
 
 
 def networks(corpus: Corpus, python: str, seeds: list[int], rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """One row per model and seed that ``rows`` does not hold, ours with item terms after them."""
+    """One row per model and seed that ``rows`` does not hold for the same arrays; ours with item terms stands beside."""
     for seed in seeds:
         for made in (DKT(item_terms=False), SAKT(item_terms=False)):
-            if any((row["model"], row["seed"]) == (made.name, seed) for row in rows):
+            arrays = for_pykt(corpus, made)
+            key = {"model": made.name, "seed": seed, "arrays": digest_of(arrays)}
+            if any(key.items() <= row.items() for row in rows):
                 continue
-            theirs = ask_peer(python, made.name, for_pykt(corpus, made), seed)
-            full = network(corpus, type(made)(), seed)
-            row = {"model": made.name, "seed": seed, "slateproof": network(corpus, made, seed), "item_terms": full, "peer": theirs}
-            print(f"{made.name} seed {seed}: AUC {row['slateproof']:.4f}, pykt-toolkit {theirs['auc']:.4f}, ", end="")
-            print(f"ours with item terms {full:.4f}", flush=True)
+            full, ours = network(corpus, type(made)(), seed), network(corpus, made, seed)
+            row = key | {"slateproof": ours, "item_terms": full, "peer": ask_peer(python, made.name, arrays, seed)}
+            print(
+                f"{made.name} seed {seed}: AUC {ours:.4f}, pykt-toolkit {row['peer']['auc']:.4f}, ours with item terms {full:.4f}",
+                flush=True,
+            )
             yield row
+
+
+def digest_of(arrays: dict[str, Any]) -> str:
+    """SHA-256 of what a peer is given, in name order."""
+    return hashlib.sha256(b"".join(name.encode() + np.asarray(arrays[name]).tobytes() for name in sorted(arrays))).hexdigest()
 
 
 def traced(corpus: Corpus) -> tuple[Any, Any]:
@@ -101,13 +115,17 @@ def traced(corpus: Corpus) -> tuple[Any, Any]:
     return scorer._parameters, chances[split.test]
 
 
-def tracing(corpus: Corpus, python: str, seed: int) -> dict[str, Any]:
+def tracing(corpus: Corpus, python: str, seed: int, before: dict[str, Any]) -> dict[str, Any]:
+    """Our EM and pyBKT's, or what stands in ``before`` for the same arrays."""
     skill, _ = skills(corpus)
     split = corpus.split()
     rows = {"train": split.train, "test": split.test}
     arrays = {f"{part}_user_id": corpus.user[mask] for part, mask in rows.items()}
     arrays |= {f"{part}_skill_name": skill[corpus.item[mask]] for part, mask in rows.items()}
     arrays |= {f"{part}_correct": corpus.positive[mask].astype(np.int64) for part, mask in rows.items()}
+    key = {"model": "bkt-em", "seed": seed, "arrays": digest_of(arrays)}
+    if key.items() <= before.items():
+        return before
     theirs = ask_peer(python, "bkt", arrays, seed)
     ours, chances = traced(corpus)
     fitted = np.array([[p["prior"], p["learns"], p["slips"], p["guesses"]] for p in theirs["parameters"].values()])
@@ -115,9 +133,7 @@ def tracing(corpus: Corpus, python: str, seed: int) -> dict[str, Any]:
     positive = corpus.positive[split.test]
     free = (fitted[:, 2:] < 0.5).all(axis=1)  # ours bounds slip and guess by one half
     gap = np.abs(mine - fitted)
-    result = {
-        "model": "bkt-em",
-        "seed": seed,
+    result = key | {
         "skills": int(free.size),
         "skills where pyBKT's slip and guess are below .5": int(free.sum()),
         "median difference of (initial, transit, slip, guess) there": np.median(gap[free], axis=0).tolist(),
@@ -139,14 +155,17 @@ def main() -> None:
     corpus = corpora.load("assistments-2009", asked.data)
     result = json.loads(asked.out.read_text()) if asked.out.exists() else {}
     result |= {"corpus": corpus.label, "digest": corpus.digest, "versions": package_versions("jax", "equinox", "optax")}
+    result |= {"machine": machine(), "command": COMMAND}
     if asked.pybkt:
-        result["bkt"] = tracing(corpus, asked.pybkt, asked.seeds[0])
+        result["bkt"] = tracing(corpus, asked.pybkt, asked.seeds[0], result.get("bkt", {}))
         save(asked.out, result)
     if asked.pykt:
         rows = result.setdefault("sequences", [])
         for row in networks(corpus, asked.pykt, asked.seeds, rows):
-            rows.append(row)
+            rows[:] = [one for one in rows if (one["model"], one["seed"]) != (row["model"], row["seed"])] + [row]
             save(asked.out, result)
+    if asked.out == RESULT:
+        learners_page.write()
 
 
 def save(path: Path, result: dict[str, Any]) -> None:

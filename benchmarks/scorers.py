@@ -3,9 +3,9 @@
     python -m benchmarks.scorers --data ../shared/data
 
 Writes ``benchmarks/results/scorers.json`` after every scorer, so that a stopped run keeps what it has (``--add`` continues it), and
-its tables into ``docs/learners.md`` at the end; ``--page`` does only that. The protocol is that of ``slateproof.learn.evaluate``.
-Learners that draw nothing are fitted once. Every corpus is measured with the difficulties of its training users in place of its
-own, which count held-out answers too: no scorer can read what it is tested on.
+the tables of ``docs/learners.md`` at the end. The protocol is that of ``slateproof.learn.evaluate``. Learners that draw nothing are
+fitted once; one that refuses a corpus is listed under ``left_out`` with its reason. Every corpus is measured with the difficulties
+of its training users in place of its own, which count held-out answers too: no scorer can read what it is tested on.
 A *lead* is the difference of two pooled AUCs on the same rows; its interval resamples users, the same for both scorers.
 """
 
@@ -18,11 +18,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks import learners_page
+from benchmarks.marks import RESULTS
 from benchmarks.timing import machine
 from slateproof import corpora, learn
 from slateproof.corpora import Corpus
@@ -36,8 +39,8 @@ from slateproof.learn.modelfile import package_versions
 CORPORA = ("oulad", "assistments-2009", "ml-25m", "amazon-musical-instruments-5")
 LEARNERS = ("popularity", "mf-bce", "als", "linucb", "bkt", "bkt-em", "dkt", "sakt", "two-tower")
 DRAW_NOTHING = ("popularity", "linucb", "bkt", "bkt-em")
-RESULT = Path(__file__).parent / "results" / "scorers.json"
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "learners.md"
+ELSEWHERE = {"private-two-tower": "draws its training users itself, and keeps them secret: measured by benchmarks.dp_training"}
+RESULT = RESULTS / "scorers.json"
 PAPER_GAPS = {"mean": 0.08462, "median": 0.05775}
 
 
@@ -47,20 +50,24 @@ def blind(corpus: Corpus) -> Corpus:
 
 
 def measure(corpus: Corpus, names: list[str], seeds: list[int], fitted: dict[tuple[str, int], Any]) -> Iterator[dict[str, Any]]:
-    """One row per learner and seed, the scorers put into ``fitted``; the blend is made of the fitted anchor and two-tower."""
+    """One row per learner and seed, the scorers put into ``fitted``; the blends are made of the fitted anchor and two-tower.
+
+    A learner that refuses the corpus gives one row with the reason (``why``) and no measures.
+    """
     for name in names:
         for seed in seeds[:1] if name in DRAW_NOTHING else seeds:
             start = time.perf_counter()
             try:
                 scorer = learn.learner(name).fit(corpus, seed=seed)
             except InvalidInput as why:
-                print(f"{corpus.label}: {name} left out: {why}")
+                yield {"corpus": corpus.label, "scorer": name, "why": str(why)}
                 break
             fitted[name, seed] = scorer
             yield row(scorer, corpus, seed, time.perf_counter() - start)
-            parts = [fitted.get((part, seed)) for part in ("mf-bce", "two-tower")]
-            if name == "two-tower" and parts[0] is not None:
-                yield row(BlendScorer(parts[0], parts[1], 0.75), corpus, seed, 0.0)
+            anchor = fitted.get(("mf-bce", seed))
+            if name == "two-tower" and anchor is not None:
+                for raw in (False, True):
+                    yield row(BlendScorer(anchor, scorer, 0.75, raw), corpus, seed, 0.0)
 
 
 def row(scorer: Any, corpus: Corpus, seed: int, seconds: float) -> dict[str, Any]:
@@ -110,96 +117,56 @@ def gaps(corpus: Corpus, name: str, seed: int, draws: int = 100) -> dict[str, An
     }
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """One line per corpus and scorer: the first seed's value and interval, and the range of the AUC over seeds."""
-    head = "| corpus | scorer | AUC, pooled | AUC over seeds | AUC, per user | NDCG@10 | log loss |"
-    lines = [head, "|" + "---|" * 7]
-    for corpus, scorer in dict.fromkeys((r["corpus"], r["scorer"]) for r in rows):
-        mine = [r for r in rows if (r["corpus"], r["scorer"]) == (corpus, scorer)]
-        cells = ["-" if v is None else f"{v['value']:.3f} [{v['low']:.3f}, {v['high']:.3f}]" for v in map(mine[0].get, MEASURES)]
-        every = [r["auc"]["value"] for r in mine]
-        spread = "draws nothing" if scorer in DRAW_NOTHING else f"{min(every):.3f} to {max(every):.3f} ({len(every)})"
-        cells.insert(1, spread)
-        lines.append(f"| {corpus} | {scorer} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def leads_table(result: dict[str, Any]) -> str:
-    """One line per corpus and seed."""
-    lines = ["| corpus | seed | two-tower over popularity | two-tower over mf-bce |", "|" + "---|" * 4]
-    found = {(one["corpus"], one["seed"], one["over"]): one for one in result.get("leads", [])}
-    for corpus, seed in dict.fromkeys((corpus, seed) for corpus, seed, _ in found):
-        cells = [found[corpus, seed, over] for over in ("popularity", "mf-bce")]
-        shown = " | ".join(f"{v['value']:+.3f} [{v['low']:+.3f}, {v['high']:+.3f}]" for v in cells)
-        lines.append(f"| {corpus} | {seed} | {shown} |")
-    return "\n".join(lines)
-
-
-def gaps_table(result: dict[str, Any]) -> str:
-    """One line per anchor and seed."""
-    lines = ["| anchor | seed | mean gap | published | median gap | published |", "|" + "---|" * 6]
-    for one in result["gaps"]:
-        cells = [f"{v['average']:.4f} [{v['low']:.4f}, {v['high']:.4f}] | {v['paper']:.4f}" for v in (one["mean"], one["median"])]
-        lines.append(f"| {one['learner']} | {one['seed']} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def write_page(result: dict[str, Any], page: Path = PAGE) -> None:
-    """Put the tables between the marks of the page."""
-    text = page.read_text(encoding="utf-8")
-    for name, made in (("scorers", table(result["rows"])), ("leads", leads_table(result)), ("gaps", gaps_table(result))):
-        start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
-        head, rest = text.split(start)
-        text = head + start + made + "\n" + rest[rest.index(end) :]
-    page.write_text(text, encoding="utf-8")
-
-
-MEASURES = ("auc", "auc_user", "ndcg", "log_loss")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path)
-    parser.add_argument("--page", action="store_true", help="only write the tables of --out into the page")
+    parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=RESULT)
     parser.add_argument("--corpora", nargs="+", default=list(CORPORA))
     parser.add_argument("--learners", nargs="+", default=list(LEARNERS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[42, 43, 44])
     parser.add_argument("--add", action="store_true", help="keep the rows of --out that this run does not measure again")
     asked = parser.parse_args()
-    if asked.page:
-        write_page(json.loads(asked.out.read_text()))
-        return
-    if asked.data is None:
-        parser.error("--data names the folder of the corpora")
-    result: dict[str, Any] = {"rows": [], "gaps": []}
+    result: dict[str, Any] = {"rows": [], "gaps": [], "leads": [], "left_out": [], "commands": []}
     if asked.add and asked.out.exists():
-        result = json.loads(asked.out.read_text())
+        result |= json.loads(asked.out.read_text())
     result["versions"] = package_versions("jax", "equinox", "optax", "implicit", "scipy", "numba")
-    result["machine"], result["command"] = machine(), " ".join(["python", "-m", "benchmarks.scorers", *sys.argv[1:]])
+    result["machine"] = machine()
+    result["commands"] = [*result["commands"], " ".join(["python -m benchmarks.scorers", *sys.argv[1:]])]
+    result["draw_nothing"] = list(DRAW_NOTHING)
     for name in asked.corpora:
         corpus = blind(corpora.load(name, asked.data))
         fitted: dict[tuple[str, int], Any] = {}
-        for one in measure(corpus, asked.learners, asked.seeds, fitted):
-            same = [r for r in result["rows"] if all(r[k] == one[k] for k in ("corpus", "scorer", "seed"))]
-            result["rows"] = [r for r in result["rows"] if r not in same] + [one]
-            print(f"{one['corpus']:30s} {one['scorer']:12s} seed {one['seed']}: AUC {one['auc']['value']:.4f}", flush=True)
+        elsewhere = ({"corpus": corpus.label, "scorer": other, "why": why} for other, why in ELSEWHERE.items())
+        for one in chain(elsewhere, measure(corpus, asked.learners, asked.seeds, fitted)):
+            put(result, one)
             save(asked.out, result)
         if "two-tower" in asked.learners:
-            kept = [one for one in result.get("leads", []) if one["corpus"] != corpus.label]
+            kept = [one for one in result["leads"] if one["corpus"] != corpus.label]
             result["leads"] = kept + list(leads(corpus, asked.seeds, fitted))
             save(asked.out, result)
         if name == "oulad":
             result["gaps"] = [gaps(corpus, anchor, seed) for anchor in ("mf-bce", "als") for seed in asked.seeds]
             save(asked.out, result)
     if asked.out == RESULT:
-        write_page(result)
-    print(table(result["rows"]), leads_table(result), gaps_table(result), sep="\n\n")
+        learners_page.write()
+    print(
+        *(made(result) for made in (learners_page.scorers_table, learners_page.leads_table, learners_page.gaps_table)), sep="\n\n"
+    )
+
+
+def put(result: dict[str, Any], one: dict[str, Any]) -> None:
+    """Put a row of ``measure`` in the place of the one that it repeats."""
+    where, keys = ("left_out", ("corpus", "scorer")) if "why" in one else ("rows", ("corpus", "scorer", "seed"))
+    result[where] = [old for old in result[where] if any(old[key] != one[key] for key in keys)] + [one]
+    found = (
+        one["why"] if "why" in one else f"seed {one['seed']}: AUC {one['auc']['value']:.4f}, fitted in {one['fit_seconds']:.0f} s"
+    )
+    print(f"{one['corpus']:30s} {one['scorer']:12s} {found}", flush=True)
 
 
 def save(path: Path, result: dict[str, Any]) -> None:
-    order = {name: place for place, name in enumerate((*LEARNERS, "blend"))}
-    result["rows"].sort(key=lambda r: (r["corpus"], order.get(r["scorer"], 99), r["seed"]))
+    order = {name: place for place, name in enumerate((*LEARNERS, "blend", "blend-raw"))}
+    result["rows"].sort(key=lambda r: (r["corpus"], order[r["scorer"]], r["seed"]))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")
 

@@ -18,7 +18,7 @@ from slateproof.privacy.events import whole
 from slateproof.types.columns import Ints, frozen
 from slateproof.types.ids import ItemId, as_ids
 
-__all__ = ["Cap", "cap_contributions", "canonical", "check_cap"]
+__all__ = ["Cap", "canonical", "cap_contributions", "check_cap"]
 
 _DOMAIN = b"slateproof cap 1"  # BLAKE2b personalisation, 16 bytes
 

@@ -64,12 +64,10 @@ class World:
 
 
 def skills_of(corpus: Corpus) -> Ints:
-    """A skill code per item: its first tag, or where it has none a checksum of its id, so that skills do not follow difficulty."""
+    """The skill of every item (``items.skill``); where it has none a checksum of its id, which does not follow difficulty."""
     items = corpus.items
-    codes = np.array([zlib.crc32(str(item).encode()) for item in items.ids.tolist()], np.int64)
-    tagged = np.diff(items.tag_starts) > 0
-    codes[tagged] = items.tag_codes[items.tag_starts[:-1][tagged]]
-    return np.asarray(frozen(codes))
+    sums = [zlib.crc32(str(item).encode()) for item in items.ids.tolist()]
+    return np.asarray(frozen(np.where(items.skill >= 0, items.skill, sums)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

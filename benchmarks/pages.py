@@ -8,19 +8,10 @@ Scope: none; presentation of measurements.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "benchmarks" / "results"
-
-
-def read(name: str) -> dict[str, Any]:
-    """Committed results."""
-    found: dict[str, Any] = json.loads((RESULTS / name).read_text(encoding="utf-8"))
-    return found
+from benchmarks import marks
+from benchmarks.marks import DOCS, read, table
 
 
 def goals_table(result: dict[str, Any]) -> str:
@@ -100,17 +91,12 @@ def machine_line(result: dict[str, Any]) -> str:
     )
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, ["---"] * len(heads), *rows))
-
-
 PAGES = {
     "batches.md": (
-        "select.json",
+        "select",
         {"memory": memory_line, "goals": goals_table, "profile": profile_table, "python": python_table},
     ),
-    "scpo.md": ("scpo.json", {"measured": scpo_table}),
+    "scpo.md": ("scpo", {"measured": scpo_table}),
 }
 
 
@@ -118,16 +104,12 @@ def filled(name: str, text: str) -> str:
     """The page's text with every table as the committed results have it."""
     source, tables = PAGES[name]
     result = read(source)
-    for mark, make in tables.items():
-        start, end = f"<!-- {mark} -->\n", f"<!-- /{mark} -->"
-        head, rest = text.split(start)
-        text = head + start + make(result) + "\n" + rest[rest.index(end) :]
-    return text
+    return marks.filled(name, text, {mark: make(result) for mark, make in tables.items()})
 
 
 def main() -> None:
     for name in PAGES:
-        page = ROOT / "docs" / name
+        page = DOCS / name
         page.write_text(filled(name, page.read_text(encoding="utf-8")), encoding="utf-8")
         print(f"wrote docs/{name}")
 

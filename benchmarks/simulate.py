@@ -24,7 +24,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.page import DOCS, put, read
+from benchmarks.marks import DOCS, put, read
 from benchmarks.simulate_page import made as page_parts
 from benchmarks.timing import machine
 from slateproof.experiments.signature import code_version

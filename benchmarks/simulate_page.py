@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from benchmarks.page import table
+from benchmarks.marks import table
 
 __all__ = ["made"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.page import DOCS, put, read
+from benchmarks.marks import DOCS, put, read
 from benchmarks.simulate import drift_summary
 from benchmarks.simulate_page import made
 

@@ -267,7 +267,7 @@ def test_the_manifest_of_a_neural_and_a_private_run_has_their_settings() -> None
 
 
 def test_options_that_a_loader_does_not_know_are_refused() -> None:
-    with pytest.raises(InvalidInput, match=r"corpus.options: must be options of the loader of synthetic-education .*'userz'"):
+    with pytest.raises(InvalidInput, match=r"corpus.userz: is no setting of synthetic-education, which has users, items"):
         prepare(config(corpus={"name": "synthetic-education", "options": {"userz": 3}}))
     for key in ("name", "data"):
         with pytest.raises(InvalidInput, match=rf"corpus.options.{key}: stands in \[corpus\] itself"):

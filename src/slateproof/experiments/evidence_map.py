@@ -92,7 +92,7 @@ def _events(results: Results) -> list[float]:
 def _drift(results: Results) -> str:
     s, soft = _of(results, "drift"), _events(results)
     return (
-        f"SCPO: {s['scpo_exceptions']} exceptions in {s['scpo_applies']:,} round pairs. Soft window: the event holds on "
+        f"SCPO: {s['scpo_exceptions']} exceptions in {s['scpo_applies']:,} round pairs. Soft window, Adaptive: the event holds on "
         f"{min(soft):.0%} to {max(soft):.0%} of pairs; {s['exceptions']} exceptions where it does, in all modes."
     )
 
